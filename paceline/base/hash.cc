@@ -50,8 +50,6 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
   hash.update(bytes);
   return hash.hex();
 }
-std::string sha256_hex(std::string_view text) {
-  return sha256_hex(std::as_bytes(std::span(text)));
-}
+std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
 }  // namespace paceline

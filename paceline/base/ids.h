@@ -39,9 +39,9 @@ inline constexpr NodeId kEvaluator{Role::Evaluator, 0};
 constexpr NodeId server_node(std::uint32_t index) { return {Role::Server, index}; }
 constexpr NodeId worker_node(WorkerId worker) { return {Role::Worker, worker.value}; }
 
-std::string to_string(WorkerId worker);      // "2"
-std::string to_string(const PushId& push);   // "worker 2, step 17 (life 1)"
-std::string to_string(Role role);            // "worker"
-std::string to_string(NodeId node);          // "worker 2", "coordinator"
+std::string to_string(WorkerId worker);     // "2"
+std::string to_string(const PushId& push);  // "worker 2, step 17 (life 1)"
+std::string to_string(Role role);           // "worker"
+std::string to_string(NodeId node);         // "worker 2", "coordinator"
 
 }  // namespace paceline

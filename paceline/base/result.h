@@ -10,14 +10,14 @@ namespace paceline {
 
 // What the caller can do about it.
 enum class Code {
-  InvalidArgument,    // mend the call, the command line, the configuration
-  NotFound,           // the thing named is not there
-  Unavailable,        // try again: a peer is gone, the system refused something for now
-  DeadlineExceeded,   // it took too long; try again or raise the deadline
-  StaleGeneration,    // join again
-  Corruption,         // a file or message is not what it says it is
-  Refused,            // the machine said no: port, folder, memory, permission
-  Cancelled,          // somebody asked for it
+  InvalidArgument,   // mend the call, the command line, the configuration
+  NotFound,          // the thing named is not there
+  Unavailable,       // try again: a peer is gone, the system refused something for now
+  DeadlineExceeded,  // it took too long; try again or raise the deadline
+  StaleGeneration,   // join again
+  Corruption,        // a file or message is not what it says it is
+  Refused,           // the machine said no: port, folder, memory, permission
+  Cancelled,         // somebody asked for it
 };
 
 std::string_view to_string(Code code);
@@ -44,8 +44,7 @@ using Status = Result<void>;
 
 inline tl::unexpected<Error> fail(Code code, std::string what, std::string fix = {},
                                   std::string where = {}) {
-  return tl::unexpected<Error>(
-      Error{code, std::move(what), std::move(fix), std::move(where)});
+  return tl::unexpected<Error>(Error{code, std::move(what), std::move(fix), std::move(where)});
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 

@@ -55,7 +55,8 @@ std::string join(std::span<const std::string> parts, std::string_view between = 
 std::vector<std::string_view> split(std::string_view text, char at);
 std::string_view trim(std::string_view text);
 
-// The whole text is one number, in range; nothing else is accepted (no sign for unsigned, no spaces).
+// The whole text is one number, in range; nothing else is accepted (no sign for unsigned, no
+// spaces).
 std::optional<std::uint64_t> parse_uint(std::string_view text);
 std::optional<double> parse_double(std::string_view text);
 
