@@ -54,6 +54,7 @@ struct Welcome {
 };
 
 // Coordinator to worker: you are not in the run (any more); join again. why: in words.
+// incarnation 0: you never will be, do not come back.
 struct Expelled {
   Incarnation incarnation = 0;
   std::string why;
@@ -179,6 +180,7 @@ struct Decide {
 // Server to coordinator: done with all decisions up to this one.
 struct Decided {
   std::uint64_t number = 0;
+  std::uint64_t repeated = 0;  // pushes that came again so far
   bool operator==(const Decided&) const = default;
 };
 
