@@ -66,12 +66,12 @@ struct Configure {
   std::uint64_t begin = 0;
   std::uint64_t count = 0;
   std::string optimizer;
-  float momentum = 0;
+  double momentum = 0;
   bool nesterov = false;
-  float weight_decay = 0;
-  float beta1 = 0;
-  float beta2 = 0;
-  float eps = 0;
+  double weight_decay = 0;
+  double beta1 = 0;
+  double beta2 = 0;
+  double eps = 0;
   bool operator==(const Configure&) const = default;
 };
 
