@@ -1,0 +1,48 @@
+#include "paceline/sync/ssp.h"
+
+#include "paceline/base/text.h"
+
+namespace paceline::sync {
+
+std::string SSP::spec() const { return cat("ssp:", staleness_); }
+
+Decision SSP::joined(WorkerId worker, Time) {
+  const Step clock = clocks_.join(worker);
+  return {.release = {worker},
+          .reason = cat("worker ", worker, " joins at clock ", clock, ", the slowest")};
+}
+
+Decision SSP::pushed(const PushId& push, Time) {
+  const WorkerId worker = push.worker;
+  const Step clock = clocks_.advance(worker);
+  held_.insert(worker);
+  Decision decision{.apply = {{{push}}}};
+  release_held(decision);
+  decision.reason = cat("worker ", worker, held_.contains(worker) ? " waits" : " goes on",
+                        ": clock ", clock, " is ", clocks_.gap(worker), " ahead of worker ",
+                        clocks_.slowest(), ", bound ", staleness_);
+  return decision;
+}
+
+Decision SSP::left(WorkerId worker, Time) {
+  clocks_.leave(worker);
+  held_.erase(worker);
+  Decision decision;
+  release_held(decision);
+  decision.reason = cat("worker ", worker, " left and counts no more; ", decision.release.size(),
+                        " workers go on for it");
+  return decision;
+}
+
+void SSP::release_held(Decision& decision) {
+  for (auto it = held_.begin(); it != held_.end();) {
+    if (clocks_.gap(*it) > staleness_) {
+      ++it;
+    } else {
+      decision.release.push_back(*it);
+      it = held_.erase(it);
+    }
+  }
+}
+
+}  // namespace paceline::sync
