@@ -1,6 +1,5 @@
 #include "paceline/optim/mean.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "paceline/base/check.h"
@@ -9,18 +8,32 @@
 namespace paceline::optim {
 namespace {
 
-// Summed block by block, so that the sum stays in the innermost cache and each gradient is read
-// from memory once: 8 KiB.
-constexpr std::size_t kBlockFloats = 2048;
+// Summed in blocks that stay in the innermost cache (1 KiB): each gradient is read from memory
+// once, each mean written once.
+constexpr std::size_t kBlockFloats = 256;
 
-PACELINE_VECTOR_CLONES
-void add(float* __restrict sum, const float* __restrict gradient, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) sum[i] += gradient[i];
+// out[begin, begin + size), size <= kBlockFloats.
+[[gnu::always_inline]] inline void mean_of_block(float* __restrict out,
+                                                 std::span<const std::span<const float>> gradients,
+                                                 std::size_t begin, std::size_t size) {
+  float sum[kBlockFloats];
+  for (std::size_t i = 0; i < size; ++i) sum[i] = gradients[0].data()[begin + i];
+  for (std::size_t j = 1; j < gradients.size(); ++j) {
+    const float* gradient = gradients[j].data() + begin;
+    for (std::size_t i = 0; i < size; ++i) sum[i] += gradient[i];
+  }
+  const auto count = static_cast<float>(gradients.size());
+  for (std::size_t i = 0; i < size; ++i) out[begin + i] = sum[i] / count;
 }
 
 PACELINE_VECTOR_CLONES
-void divide(float* __restrict sum, std::size_t size, float count) {
-  for (std::size_t i = 0; i < size; ++i) sum[i] /= count;
+void mean_of_all(float* __restrict out, std::span<const std::span<const float>> gradients,
+                 std::size_t size) {
+  std::size_t begin = 0;
+  for (; begin + kBlockFloats <= size; begin += kBlockFloats) {
+    mean_of_block(out, gradients, begin, kBlockFloats);  // a size that the compiler knows
+  }
+  mean_of_block(out, gradients, begin, size - begin);
 }
 
 }  // namespace
@@ -30,14 +43,7 @@ void mean_into(std::span<float> out, std::span<const std::span<const float>> gra
   for (const auto& gradient : gradients) {
     PACELINE_CHECK(gradient.size() == out.size(), "all gradients of a mean have its size");
   }
-  for (std::size_t begin = 0; begin < out.size(); begin += kBlockFloats) {
-    const auto block = out.subspan(begin, std::min(kBlockFloats, out.size() - begin));
-    std::copy_n(gradients[0].data() + begin, block.size(), block.data());
-    for (const auto& gradient : gradients.subspan(1)) {
-      add(block.data(), gradient.data() + begin, block.size());
-    }
-    divide(block.data(), block.size(), static_cast<float>(gradients.size()));
-  }
+  mean_of_all(out.data(), gradients, out.size());
 }
 
 }  // namespace paceline::optim
