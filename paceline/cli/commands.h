@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// The commands of `paceline`, each a function in cmd_NAME.cc from its parsed options to the exit
+// code. main.cc declares the options.
+namespace paceline::cli {
+
+struct ConfigArgs {
+  std::string config;            // CONFIG.toml
+  std::vector<std::string> set;  // "a.b=value"
+  std::string sync;              // empty: as configured
+  std::string code;              // empty: as configured
+  bool json = false;
+};
+struct TrainArgs : ConfigArgs {
+  std::string report;  // empty: only in the run's folder
+};
+struct CheckArgs : ConfigArgs {
+  bool keys = false;  // prints the table of keys instead
+};
+// Of the processes that `train` starts.
+struct RoleArgs {
+  std::string folder;       // of the run; its config.toml is the completed one
+  std::uint32_t index = 0;  // of a server
+};
+struct ListArgs {
+  bool json = false;
+};
+struct ZiplineArgs {
+  std::string file;
+  bool json = false;
+};
+struct RunsArgs {
+  std::string dir = "runs";
+  bool json = false;
+};
+struct ShowArgs {
+  std::string run = "latest";
+  std::string dir = "runs";
+  bool json = false;
+};
+struct ReportArgs {
+  std::vector<std::string> runs;
+  std::string dir = "runs";
+  std::string output = "report.html";
+  bool json = false;
+};
+
+int cmd_train(const TrainArgs& args);
+int cmd_coordinator(const RoleArgs& args);
+int cmd_server(const RoleArgs& args);
+int cmd_check(const CheckArgs& args);
+int cmd_policies(const ListArgs& args);
+int cmd_codes(const ListArgs& args);
+int cmd_models(const ListArgs& args);
+int cmd_zipline(const ZiplineArgs& args);
+int cmd_runs(const RunsArgs& args);
+int cmd_show(const ShowArgs& args);
+int cmd_report(const ReportArgs& args);
+
+}  // namespace paceline::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "paceline/base/result.h"
+
+// What every command says in the same way.
+namespace paceline::cli {
+
+// Facts, to standard output.
+void print(std::string_view text);
+// One JSON value and nothing else, to standard output.
+void print_json(const nlohmann::ordered_json& value);
+
+// "paceline: where: what; fix" to standard error and, with json, the error object to standard
+// output. Returns the exit code, so that a command ends with `return report_error(...)`.
+int report_error(const Error& error, bool json);
+
+}  // namespace paceline::cli
