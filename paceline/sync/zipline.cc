@@ -1,8 +1,10 @@
 #include "paceline/sync/zipline.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -31,19 +33,35 @@ class LazyEnds {
   std::uint32_t left_;
 };
 
-// The ends of a row in memory.
+// The ends of a row in memory. The next one is read when the one before is taken, so that a row
+// that is out of the cache keeps nobody waiting.
 template <typename T>
 class StoredEnds {
  public:
   using Value = T;
-  explicit StoredEnds(std::span<const T> row) : next_(row.data()), end_(row.data() + row.size()) {}
+  explicit StoredEnds(std::span<const T> row)
+      : next_(row.data()), end_(row.data() + row.size()), end_time_(row.empty() ? T{} : row[0]) {}
   bool done() const { return next_ == end_; }
-  T pop() { return *next_++; }
+  T pop() {
+    const T end_time = end_time_;
+    if (++next_ != end_) end_time_ = *next_;
+    return end_time;
+  }
 
  private:
   const T* next_;
   const T* end_;
+  T end_time_;  // *next_, if there is one
 };
+
+// Times as integers of the same order, so that a match needs no branch.
+std::int64_t to_key(Time end) { return end.count(); }
+Time from_key(std::int64_t key, Time) { return Time{key}; }
+std::int64_t flip(std::int64_t bits) {  // negative doubles have their order reversed
+  return bits ^ ((bits >> 63) & std::numeric_limits<std::int64_t>::max());
+}
+std::int64_t to_key(double end) { return flip(std::bit_cast<std::int64_t>(end)); }
+double from_key(std::int64_t key, double) { return std::bit_cast<double>(flip(key)); }
 
 // A tournament of n players, each with its least end still in play. Node i in 1..n-1 keeps the
 // loser of its match, whose parent is i / 2; player p enters at (n + p) / 2. Nodes hold the ends
@@ -51,43 +69,45 @@ class StoredEnds {
 template <typename T>
 class LoserTree {
  public:
-  struct Node {
-    T end;
-    std::uint32_t player;
-  };
-
   explicit LoserTree(const std::vector<T>& ends) : nodes_(ends.size()) {
     const std::size_t n = ends.size();
     std::vector<Node> winners(2 * n);
-    for (std::size_t p = 0; p < n; ++p) winners[n + p] = {ends[p], static_cast<std::uint32_t>(p)};
+    for (std::size_t p = 0; p < n; ++p) winners[n + p] = {to_key(ends[p]), p};
     for (std::size_t i = n - 1; i >= 1; --i) {
       Node a = winners[2 * i];
       Node b = winners[2 * i + 1];
-      if (b.end < a.end) std::swap(a, b);
+      if (b.key < a.key) std::swap(a, b);
       winners[i] = a;
       nodes_[i] = b;
     }
     winner_ = winners[1];  // with n = 1 the player itself
   }
 
-  const Node& winner() const { return winner_; }
+  std::size_t player() const { return winner_.player; }
+  T end() const { return from_key(winner_.key, T{}); }
 
   // The winner plays on with its next end.
   void replace_winner(T end) {
-    Node rising{end, winner_.player};
+    Node rising{to_key(end), winner_.player};
     for (std::size_t i = (nodes_.size() + rising.player) / 2; i >= 1; i /= 2) {
+      // Half of all matches are lost, at random: a branch would be guessed wrong, so swap by mask.
       Node& node = nodes_[i];
-      const Node other = node;
-      const bool loses = other.end < rising.end;  // both ways written: no branch to guess
-      node.end = loses ? rising.end : other.end;
-      node.player = loses ? rising.player : other.player;
-      rising.end = loses ? other.end : rising.end;
-      rising.player = loses ? other.player : rising.player;
+      const std::uint64_t loses = -static_cast<std::uint64_t>(node.key < rising.key);
+      const std::int64_t keys = (node.key ^ rising.key) & static_cast<std::int64_t>(loses);
+      const std::uint64_t players = (node.player ^ rising.player) & loses;
+      node.key ^= keys;
+      rising.key ^= keys;
+      node.player ^= players;
+      rising.player ^= players;
     }
     winner_ = rising;
   }
 
  private:
+  struct Node {
+    std::int64_t key;
+    std::uint64_t player;
+  };
   std::vector<Node> nodes_;
   Node winner_{};
 };
@@ -104,13 +124,13 @@ std::pair<typename Ends::Value, typename Ends::Value> narrowest(std::vector<Ends
   }
   T barrier = *std::max_element(first.begin(), first.end());
   LoserTree<T> tree(first);
-  T best_wait = barrier - tree.winner().end;
+  T best_wait = barrier - tree.end();
   T best_barrier = barrier;
-  while (!rows[tree.winner().player].done()) {
-    const T next = rows[tree.winner().player].pop();
+  while (!rows[tree.player()].done()) {
+    const T next = rows[tree.player()].pop();
     barrier = std::max(barrier, next);
     tree.replace_winner(next);
-    const T wait = barrier - tree.winner().end;
+    const T wait = barrier - tree.end();
     if (wait < best_wait) {  // the barrier never falls, so the first of equals is the earliest
       best_wait = wait;
       best_barrier = barrier;
