@@ -71,12 +71,13 @@ class Coordinator {
     Drained,   // released, but there was no batch left: out of the policy until one comes back
   };
   struct WorkerState {
-    bool up = false;     // its link
-    bool died = false;   // the launcher saw it end
-    bool ready = false;  // in this life
+    bool up = false;            // its link
+    bool died = false;          // the launcher saw it end
+    bool ready = false;         // in this life
+    std::uint64_t attempt = 0;  // of the Join that this life began with
     Place place = Place::Out;
     Step next_step = 0;
-    wire::Release release;              // the current one, if Released; the next's step otherwise
+    wire::Release release;              // the last one
     std::optional<Time> waits_since{};  // its push is complete, and no release since
   };
   struct ServerState {
@@ -140,12 +141,16 @@ class Coordinator {
   std::string missing() const;
   void start_if_ready();
   void start();
-  void leave(WorkerId worker, Failure failure);
+  void leave(WorkerId worker, std::optional<Failure> failure);
+  void depart(WorkerId worker);
   void note_failure(Failure failure);
-  void watch_the_silent();
+  void evaluator_left(Failure failure);
+  void end_if_nobody_is_left();
+  int exit_code_of_failures() const;
+  void watch_the_servers();
+  void watch_the_workers();
   void watch_the_start();
   void ping();
-  std::uint64_t steps_of(NodeId node) const;
 
   // coordinator_decide.cc: the life of a push
   void feed(std::variant<sync::Joined, sync::Pushed, sync::Left> what);
@@ -154,6 +159,7 @@ class Coordinator {
   void drop(const PushId& push, wire::Decide& decide);
   void release(WorkerId worker, wire::Decide& decide);
   void evaluate_if_due(wire::Decide& decide);
+  std::uint64_t ask_evaluation(wire::Decide& decide);
   void issue(wire::Decide decide);
   void send_release(WorkerId worker);
   void resend(std::uint32_t server);
@@ -164,8 +170,10 @@ class Coordinator {
   void begin_finish(const std::string& why);
   void finish_if_done();
   void end(int exit_code, const std::string& why);
+  void watch_the_finish();
   void record_metrics();
-  void refresh_stats();
+  void record_evaluation(const EvaluationStats& evaluation);
+  Time since_start() const { return stats_.training ? now_ - stats_.started : Time{}; }
 
   void send(NodeId to, wire::Message message, Payload payload = nullptr);
   void log(Level level, std::string text);

@@ -92,7 +92,9 @@ void Worker::take(NodeId from, const wire::Welcome& welcome) {
       if (!servers_[s].up) out_.emplace_back(Connect{server_node(s), servers_[s].address});
     }
   }
-  if (incarnation_ == welcome.incarnation && welcome.initialise && !ready_) {
+  const bool sending =
+      std::ranges::any_of(servers_, [](const Server& s) { return s.initial != nullptr; });
+  if (incarnation_ == welcome.incarnation && welcome.initialise && !ready_ && !sending) {
     MakeInitial initial;
     for (Server& server : servers_) {
       const MutablePayload payload = pool_.take(server.count * sizeof(float));

@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <utility>
+
+#include "paceline/base/check.h"
+#include "paceline/base/text.h"
+#include "paceline/roles/coordinator.h"
+#include "paceline/roles/decision_json.h"
+#include "paceline/roles/evaluator.h"
+
+// The life of a push: released, held by all servers, decided by the policy, numbered.
+namespace paceline::roles {
+
+void Coordinator::take(NodeId from, const wire::Held& message) {
+  const ServerState* server = server_of(from);
+  if (server == nullptr || state_ != State::Training) return;
+  const auto pending = pending_.find(message.push);
+  if (pending == pending_.end() || pending->second.complete) return;  // decided, or counted already
+  pending->second.held[from.index] = true;
+  if (!std::ranges::all_of(pending->second.held, std::identity{})) return;
+  pending->second.complete = true;
+  const WorkerId id = message.push.worker;
+  WorkerState& worker = workers_[id.value];
+  worker.place = Place::Held;
+  worker.waits_since = now_;
+  ++worker.next_step;
+  ++stats_.workers[id.value].steps;
+  stats_.workers[id.value].state = WorkerStats::State::Waiting;
+  feed(sync::Pushed{message.push});
+}
+
+// One event after the other: what a decision brings about (a worker for which there is no batch
+// left) waits its turn.
+void Coordinator::feed(std::variant<sync::Joined, sync::Pushed, sync::Left> what) {
+  events_.push_back(std::move(what));
+  if (std::exchange(feeding_, true)) return;
+  while (!events_.empty() && state_ == State::Training) {
+    const sync::Event event{now_, events_.front()};
+    events_.pop_front();
+    carry_out(event, policy_->step(event));
+  }
+  events_.clear();
+  feeding_ = false;
+}
+
+void Coordinator::carry_out(const sync::Event& event, const sync::Decision& decision) {
+  wire::Decide decide;
+  for (const sync::Apply& update : decision.apply) apply(update, decide);
+  for (const PushId& push : decision.drop) {
+    drop(push, decide);
+    ++stats_.dropped;
+    send(worker_node(push.worker), wire::Dropped{push});
+  }
+  std::vector<WorkerId> released;
+  for (const WorkerId worker : decision.release) {
+    const std::size_t before = decide.recipients.size();
+    release(worker, decide);
+    if (decide.recipients.size() != before) released.push_back(worker);
+  }
+  if (!decision.apply.empty()) evaluate_if_due(decide);
+  out_.emplace_back(Record{Record::File::Decisions, to_json({event, decision, stats_.version})});
+  issue(std::move(decide));
+  for (const WorkerId worker : released) send_release(worker);
+  if (!decision.drop.empty()) recall_drained();
+  if (ledger_->all_applied()) begin_finish("every sample of the budget is applied");
+}
+
+void Coordinator::apply(const sync::Apply& update, wire::Decide& decide) {
+  const double share = static_cast<double>(stats_.samples) / static_cast<double>(options_.samples);
+  stats_.lr = optim::lr_at(options_.schedule, options_.lr, share);
+  const auto count = static_cast<std::uint32_t>(update.pushes.size());
+  const double lr = optim::effective_lr(options_.lr_scale, stats_.lr, count, live_workers());
+  decide.updates.push_back({update.pushes, static_cast<float>(lr)});
+  for (const PushId& push : update.pushes) {
+    const auto pending = pending_.find(push);
+    PACELINE_CHECK(pending != pending_.end() && pending->second.complete,
+                   "a policy applies a push that is complete, once");
+    ++stats_.staleness[stats_.version - pending->second.version];
+    stats_.samples += stream_->size_of(pending->second.batch);
+    ledger_->applied(pending->second.batch);
+    pending_.erase(pending);
+    ++stats_.applied;
+  }
+  if (count > 1) ++stats_.barriers;
+  ++stats_.version;
+  stats_.last_applied = now_;
+}
+
+void Coordinator::drop(const PushId& push, wire::Decide& decide) {
+  const auto pending = pending_.find(push);
+  if (pending == pending_.end()) return;
+  ledger_->give_back(pending->second.batch);
+  stats_.leases_lost = ledger_->returned_count();
+  pending_.erase(pending);
+  decide.drop.push_back(push);
+}
+
+void Coordinator::release(WorkerId id, wire::Decide& decide) {
+  WorkerState& worker = workers_[id.value];
+  PACELINE_CHECK(worker.place == Place::Held, "a policy releases a worker that it holds");
+  WorkerStats& stats = stats_.workers[id.value];
+  const std::optional<std::uint64_t> batch = ledger_->lease();
+  if (!batch) {
+    worker.place = Place::Drained;
+    worker.waits_since.reset();
+    stats.state = WorkerStats::State::Done;
+    events_.emplace_back(sync::Left{id});
+    return;
+  }
+  if (worker.waits_since) stats.waited += now_ - *worker.waits_since;
+  worker.waits_since.reset();
+  worker.place = Place::Released;
+  stats.state = WorkerStats::State::Computing;
+  worker.release = {.incarnation = membership_.incarnation(id),
+                    .step = worker.next_step,
+                    .version = stats_.version,
+                    .batch = *batch,
+                    .samples = stream_->samples_of(*batch)};
+  pending_[{id, worker.release.incarnation, worker.release.step}] = {
+      .batch = *batch, .version = stats_.version, .held = std::vector<bool>(servers_.size())};
+  decide.recipients.push_back({worker_node(id), worker.release.incarnation, worker.release.step});
+}
+
+void Coordinator::send_release(WorkerId worker) {
+  send(worker_node(worker), workers_[worker.value].release);
+}
+
+// A batch came back: a worker that was sent home for lack of one may have it.
+void Coordinator::recall_drained() {
+  if (state_ != State::Training || !ledger_->has_free()) return;
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w].place != Place::Drained) continue;
+    workers_[w].place = Place::Held;
+    feed(sync::Joined{WorkerId{w}});
+    if (!ledger_->has_free()) return;
+  }
+}
+
+std::uint32_t Coordinator::live_workers() const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(workers_, &WorkerState::ready));
+}
+
+// ---- evaluation ----
+
+void Coordinator::evaluate_if_due(wire::Decide& decide) {
+  if (options_.eval_every_samples == 0 || stats_.samples < next_evaluation_at_) return;
+  next_evaluation_at_ =
+      (stats_.samples / options_.eval_every_samples + 1) * options_.eval_every_samples;
+  if (evaluator_in_ && evaluations_.size() < Evaluator::kWaitingMax) ask_evaluation(decide);
+}
+
+std::uint64_t Coordinator::ask_evaluation(wire::Decide& decide) {
+  const std::uint64_t number = ++evaluation_number_;
+  evaluations_.push_back(
+      {number, {.at = since_start(), .version = stats_.version, .samples = stats_.samples}});
+  decide.recipients.push_back({kEvaluator, 0, number});
+  send(kEvaluator, wire::Evaluate{number, stats_.version});
+  return number;
+}
+
+void Coordinator::take(NodeId from, const wire::Evaluated& evaluated) {
+  if (from.role != Role::Evaluator) return;
+  while (!evaluations_.empty() && evaluations_.front().number < evaluated.number) {
+    evaluations_.pop_front();  // lost on the way
+  }
+  if (evaluations_.empty() || evaluations_.front().number != evaluated.number) return;
+  EvaluationStats stats = evaluations_.front().stats;
+  evaluations_.pop_front();
+  stats.accuracy = evaluated.accuracy;
+  stats.loss = evaluated.loss;
+  stats_.evaluations.push_back(stats);
+  record_evaluation(stats);
+  const bool reached = options_.target_accuracy && stats.accuracy >= *options_.target_accuracy;
+  if (reached && !stats_.target_reached) {
+    stats_.target_reached = stats.at;
+    log(Level::Info, cat("the target of ", *options_.target_accuracy, " is reached: ",
+                         fixed(stats.accuracy, 4), " at ", fixed(to_seconds(stats.at), 1), " s"));
+    if (options_.stop_at_target && state_ == State::Training) {
+      begin_finish("the target accuracy is reached");
+    }
+  }
+  finish_if_done();
+}
+
+// ---- numbered decisions ----
+
+void Coordinator::issue(wire::Decide decide) {
+  if (decide.updates.empty() && decide.drop.empty() && decide.recipients.empty()) return;
+  decide.number = ++number_;
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) {
+    servers_[s].sent = now_;
+    send(server_node(s), decide);
+  }
+  decides_.push_back(std::move(decide));
+}
+
+void Coordinator::resend(std::uint32_t s) {
+  servers_[s].sent = now_;
+  for (const wire::Decide& decide : decides_) {
+    if (decide.number > servers_[s].decided) send(server_node(s), decide);
+  }
+}
+
+void Coordinator::take(NodeId from, const wire::Decided& decided) {
+  ServerState* server = server_of(from);
+  if (server == nullptr || decided.number > number_) return;
+  server->decided = std::max(server->decided, decided.number);
+  server->repeated = std::max(server->repeated, decided.repeated);
+  const auto least = std::ranges::min(servers_, {}, &ServerState::decided).decided;
+  while (!decides_.empty() && decides_.front().number <= least) decides_.pop_front();
+  stats_.repeated = 0;
+  for (const ServerState& state : servers_) stats_.repeated += state.repeated;
+}
+
+void Coordinator::take(NodeId from, const wire::Progress& progress) {
+  if (worker_of(from) == nullptr) return;
+  if (!membership_.is_current(WorkerId{from.index}, progress.incarnation)) return;
+  constexpr double kWeight = 0.05;
+  WorkerStats& stats = stats_.workers[from.index];
+  stats.loss = progress.loss;
+  stats.compute = Duration{static_cast<std::int64_t>(
+      std::min<std::uint64_t>(progress.compute_nanoseconds, std::uint64_t{1} << 62U))};
+  stats_.pushed_bytes += progress.pushed_bytes;
+  stats_.pulled_bytes += progress.pulled_bytes;
+  const double loss = static_cast<double>(progress.loss);
+  if (!(loss - loss == 0)) {  // neither a number nor small
+    log(Level::Warning, cat("the loss of ", to_string(from), " is ", loss, " at its step ",
+                            progress.step, "; a smaller optimizer.lr may help"));
+  }
+  double& mean = losses_[from.index];
+  mean = mean == 0 ? loss : mean + kWeight * (loss - mean);
+  double sum = 0;
+  std::uint32_t count = 0;
+  for (const double each : losses_) {
+    if (each == 0) continue;
+    sum += each;
+    ++count;
+  }
+  stats_.train_loss = count == 0 ? 0 : sum / count;
+}
+
+}  // namespace paceline::roles
