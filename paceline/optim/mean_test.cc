@@ -39,7 +39,7 @@ TEST(Mean, DividesInsteadOfMultiplyingByTheInverse) {
 }
 
 TEST(Mean, IsTheDumbMeanBitForBitAtAllSizes) {
-  for (const std::size_t size : {0, 1, 7, 63, 2047, 2048, 2049, 6151}) {
+  for (const std::size_t size : {0U, 1U, 7U, 63U, 255U, 256U, 257U, 6151U}) {
     for (const std::size_t count : {1U, 2U, 3U, 7U}) {
       std::vector<std::vector<float>> gradients;
       for (std::size_t i = 0; i < count; ++i) {

@@ -53,7 +53,8 @@ BUGS = {
         "adam", "static_cast<float>(1 - lr * weight_decay_)",
         "static_cast<float>(1 - weight_decay_)"),
     "adamw_shrinks_after_the_step": (
-        "adam", "w[i] = w[i] * f.shrink - f.step_size * (m / (std::sqrt(v) * f.root_factor + f.eps));",
+        "adam",
+        "w[i] = w[i] * f.shrink - f.step_size * (m / (std::sqrt(v) * f.root_factor + f.eps));",
         "w[i] = (w[i] - f.step_size * (m / (std::sqrt(v) * f.root_factor + f.eps))) * f.shrink;"),
     "adam_betas_swapped": (
         "adam", ".beta2 = static_cast<float>(beta2_)", ".beta2 = static_cast<float>(beta1_)"),
@@ -63,7 +64,8 @@ BUGS = {
     "adam_eps_inside_the_root": (
         "adam", "std::sqrt(v) * f.root_factor + f.eps", "std::sqrt(v + f.eps) * f.root_factor"),
     "adam_eps_before_the_correction": (
-        "adam", "(std::sqrt(v) * f.root_factor + f.eps)", "((std::sqrt(v) + f.eps) * f.root_factor)"),
+        "adam", "(std::sqrt(v) * f.root_factor + f.eps)",
+        "((std::sqrt(v) + f.eps) * f.root_factor)"),
     "adam_mean_uncorrected": (
         "adam", "static_cast<float>(lr / (1 - std::pow(beta1_, t)))", "lr"),
     "adam_square_uncorrected": (
@@ -71,7 +73,8 @@ BUGS = {
     "adam_corrections_in_float": (
         "adam", "std::pow(beta2_, t)",
         "static_cast<double>(std::pow(static_cast<float>(beta2_), static_cast<float>(t)))"),
-    "adam_counts_from_zero": ("adam", "const double t = steps_[0];", "const double t = steps_[0] + 1;"),
+    "adam_counts_from_two": (
+        "adam", "const double t = steps_[0];", "const double t = steps_[0] + 1;"),
     "adam_steps_not_counted": ("adam", "steps_[0] += 1;", "steps_[0] = 1;"),
     "adam_mean_not_kept": ("adam", "    mean[i] = m;\n", ""),
     "adam_state_without_its_steps": (
@@ -107,15 +110,19 @@ BUGS = {
     "negative_decay_allowed": (
         "optimizer", "!(config.weight_decay >= 0)", "config.weight_decay == -2"),
     "nan_decay_allowed": (
-        "optimizer", "!(config.weight_decay >= 0) || !std::isfinite(static_cast<float>(config.weight_decay))",
+        "optimizer",
+        "!(config.weight_decay >= 0) || "
+        "!std::isfinite(static_cast<float>(config.weight_decay))",
         "config.weight_decay < 0"),
     "nesterov_without_momentum_allowed": (
         "optimizer", "config.nesterov && config.momentum == 0", "false"),
     "eps_of_zero_allowed": ("optimizer", "!(eps > 0)", "!(eps >= 0)"),
-    "adam_takes_momentum_silently": ("optimizer", "if (config.momentum != 0) return", "if (false) return"),
+    "adam_takes_momentum_silently": (
+        "optimizer", "if (config.momentum != 0) return", "if (false) return"),
     "sgd_takes_betas_silently": (
         "optimizer", "if (config.beta1 != unset.beta1) return", "if (false) return"),
-    "beta2_unchecked": ("optimizer", "if (!is_decay(config.beta2))", "if (!is_decay(config.beta1))"),
+    "beta2_unchecked": (
+        "optimizer", "if (!is_decay(config.beta2))", "if (!is_decay(config.beta1))"),
     "error_names_no_key": ("optimizer", 'cat("optimizer.", key)', '"optimizer"'),
     # schedule.cc
     "cosine_ends_in_the_middle": (
@@ -136,7 +143,8 @@ BUGS = {
     "scale_without_workers": (
         "schedule", "lr * pushes_in_update / live_workers", "lr * pushes_in_update"),
     "scale_in_integers": (
-        "schedule", "lr * pushes_in_update / live_workers", "lr * (pushes_in_update / live_workers)"),
+        "schedule", "lr * pushes_in_update / live_workers",
+        "lr * (pushes_in_update / live_workers)"),
     "scale_of_updates_ignored": ("schedule", "scale == LrScale::PerUpdate || ", ""),
     "scale_divides_by_nobody": ("schedule", " || live_workers == 0", ""),
 }
