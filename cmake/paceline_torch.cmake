@@ -8,7 +8,7 @@ find_path(PACELINE_TORCH_INCLUDE torch/csrc/api/include/torch/torch.h
 if(NOT PACELINE_TORCH_INCLUDE)
   file(GLOB wheel ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/torch)
   find_path(PACELINE_TORCH_INCLUDE torch/csrc/api/include/torch/torch.h
-    PATHS ${wheel}/include NO_DEFAULT_PATH)
+    PATHS ${PACELINE_TORCH_BUILT_WITH}/include ${wheel}/include NO_DEFAULT_PATH)
 endif()
 if(NOT PACELINE_TORCH_INCLUDE)
   message(FATAL_ERROR "LibTorch not found: run tools/setup, or point CMAKE_PREFIX_PATH at it, or "
@@ -16,8 +16,9 @@ if(NOT PACELINE_TORCH_INCLUDE)
 endif()
 get_filename_component(PACELINE_TORCH_ROOT ${PACELINE_TORCH_INCLUDE} DIRECTORY)
 
-add_library(paceline_torch INTERFACE)
-target_include_directories(paceline_torch SYSTEM INTERFACE
+# Imported: an installed Paceline looks for LibTorch again instead of carrying paths.
+add_library(paceline_torch INTERFACE IMPORTED GLOBAL)
+target_include_directories(paceline_torch INTERFACE
   ${PACELINE_TORCH_INCLUDE} ${PACELINE_TORCH_INCLUDE}/torch/csrc/api/include)
 foreach(lib torch torch_cpu c10)
   find_library(PACELINE_LIB_${lib} ${lib} PATHS ${PACELINE_TORCH_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
