@@ -82,8 +82,8 @@ struct Override {
 // "a.b=value", as --set takes it.
 Result<Override> parse_override(std::string_view text);
 
-// Code::NotFound if there is no such file; Code::InvalidArgument for all that is wrong in it, with
-// file and line (or the option) in `where`. Names of models and data sets are not looked up here.
+// Code::InvalidArgument for all that is wrong, with file and line (or the option) in `where`. Names
+// of models and data sets are not looked up here.
 Result<Config> parse_config(const std::string& path, std::span<const Override> overrides = {});
 // name: what errors call the text.
 Result<Config> parse_config_text(std::string_view text, const std::string& name,
