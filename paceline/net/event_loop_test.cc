@@ -1,0 +1,1 @@
+#include "paceline/net/event_loop.h"
