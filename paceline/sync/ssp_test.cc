@@ -76,12 +76,15 @@ TEST(SSPTest, AWorkerAloneNeverWaits) {
 
 // Two workers, a step takes 1 and 2 (or 4.3): pushes in 2,000 units.
 TEST(SSPTest, CountsOnAnUnevenPair) {
-  for (const auto& [slow, counts] :
-       std::vector<std::pair<std::int64_t, std::vector<std::uint64_t>>>{
-           {20, {1015, 1000}}, {19, {1068, 1052}}, {43, {480, 465}}}) {
+  struct Row {
+    std::int64_t slow;
+    std::vector<std::uint64_t> counts;
+  };
+  for (const Row& row :
+       std::vector<Row>{{20, {1015, 1000}}, {19, {1068, 1052}}, {43, {480, 465}}}) {
     SSP ssp(15);
-    const Drive run(ssp, 2, 20'000, [&](std::uint32_t w) { return w == 0 ? 10 : slow; });
-    EXPECT_EQ(run.pushes, counts) << slow;
+    const Drive run(ssp, 2, 20'000, [&](std::uint32_t w) { return w == 0 ? 10 : row.slow; });
+    EXPECT_EQ(run.pushes, row.counts) << row.slow;
   }
 }
 
