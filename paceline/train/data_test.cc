@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +13,8 @@
 #include "paceline/base/hash.h"
 #include "paceline/base/random.h"
 #include "paceline/base/text.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  // data_fuzz.cc
 
 namespace paceline::train {
 namespace {
@@ -262,10 +266,22 @@ TEST(Unzip, GivesExactlyTheContentOrNothing) {
   EXPECT_FALSE(unzip(packed, std::uint64_t{1} << 29));
 }
 
-// The registry's own checksums hold for the package's files, where it is installed.
+// What the fuzzer found worth keeping.
+TEST(DataFuzz, HoldsOnItsCorpus) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(PACELINE_CORPUS) / "data_fuzz")) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    ++files;
+  }
+  EXPECT_GT(files, 20);
+}
+
+// The registry's own checksums hold for the package's files.
 TEST(FashionMnist, LoadsFromThePackage) {
   const DataSource& source = *find_data("fashion_mnist").value();
-  if (!fs::is_directory(source.default_path)) GTEST_SKIP() << source.fix;
+  ASSERT_TRUE(fs::is_directory(source.default_path)) << source.fix;
   ASSERT_TRUE(check_files(source, ""));
   const auto test = load(source, "", Split::Test);
   ASSERT_TRUE(test) << to_string(test.error());

@@ -1,7 +1,7 @@
 """The catalogue's models against PyTorch's layers, put together here from the papers.
 
 Protects: parameter counts, the order and layout of the flat parameter vector, logits and
-gradients on the same weights. PACELINE_TRAIN_DUMP names the program of train_dump.cc.
+gradients on the same weights.
 """
 
 import os
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 IMAGES = 4
+PROGRAM = Path(os.environ.get("BUILD_BIN", "build/release/bin")) / "train_dump"
 
 
 def mlp(shape, classes):
@@ -146,7 +147,7 @@ def flat(tensors):
 
 
 def dump(name, shape, classes, folder):
-    arguments = [os.environ["PACELINE_TRAIN_DUMP"], name, *map(str, shape), str(classes)]
+    arguments = [str(PROGRAM), name, *map(str, shape), str(classes)]
     done = subprocess.run([*arguments, str(folder)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return {

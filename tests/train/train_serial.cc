@@ -1,19 +1,18 @@
 // Trains one of the catalogue's models in one thread, as `paceline train` with BSP would: each
-// update is the mean of `workers` batches of one shuffled stream. Prints a line of figures.
+// update is the mean of `workers` batches of a run's stream of samples. Prints a line of figures.
 //
-//   train_serial MODEL SEED LR MOMENTUM SAMPLES [WORKERS] [BATCH] [WARMUP]
+//   train_serial MODEL [SEED [LR [MOMENTUM [SAMPLES [WORKERS [BATCH [WARMUP]]]]]]]
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "paceline/base/random.h"
 #include "paceline/base/text.h"
 #include "paceline/optim/schedule.h"
+#include "paceline/roles/sample_stream.h"
 #include "paceline/train/builtin.h"
 #include "paceline/train/data.h"
 #include "paceline/train/process.h"
@@ -25,37 +24,12 @@ using namespace paceline;  // NOLINT: a small program
 
 struct Setting {
   train::Builtin builtin;
-  double lr = 0.4;
+  double lr = 0;
   double momentum = 0;
-  std::uint64_t samples = 150000;
-  std::uint64_t workers = 4;
-  std::uint64_t batch = 32;
-  double warmup = 0.05;
-};
-
-// The training set's indices, shuffled anew each epoch.
-class Stream {
- public:
-  Stream(std::uint64_t size, std::uint64_t seed) : rng_(seed), order_(size), at_(size) {}
-  std::vector<std::uint64_t> next(std::uint64_t count) {
-    std::vector<std::uint64_t> batch;
-    while (batch.size() < count) {
-      if (at_ == order_.size()) shuffle();
-      batch.push_back(order_[at_++]);
-    }
-    return batch;
-  }
-
- private:
-  void shuffle() {
-    std::iota(order_.begin(), order_.end(), 0);
-    rng_.stream("samples", epoch_++).shuffle(std::span(order_));
-    at_ = 0;
-  }
-  Rng rng_;
-  std::vector<std::uint64_t> order_;
-  std::size_t at_;
-  std::uint64_t epoch_ = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t workers = 0;
+  std::uint64_t batch = 0;
+  double warmup = 0;
 };
 
 Status run(const Setting& setting) {
@@ -69,18 +43,24 @@ Status run(const Setting& setting) {
   if (!trainer) return fail(trainer.error());
 
   const optim::Schedule schedule{.name = optim::ScheduleName::Cosine, .warmup = setting.warmup};
-  Stream stream((*data)->train_samples, setting.builtin.seed);
+  roles::SampleStream stream(setting.builtin.seed, (*data)->train_samples, setting.batch,
+                             setting.samples);
   const auto begin = std::chrono::steady_clock::now();
   double loss = 0;
-  for (std::uint64_t done = 0; done < setting.samples;) {
-    std::vector<std::vector<std::uint64_t>> batches(setting.workers);
-    for (auto& batch : batches) batch = stream.next(setting.batch);
+  std::uint64_t done = 0;
+  for (std::uint64_t next = 0; next < stream.batches();) {
+    std::vector<std::vector<std::uint64_t>> batches;
+    while (batches.size() < setting.workers && next < stream.batches()) {
+      batches.push_back(stream.samples_of(next++));
+    }
     const double share = static_cast<double>(done) / static_cast<double>(setting.samples);
-    const double lr = optim::lr_at(schedule, setting.lr, share);
+    const double lr = optim::effective_lr(
+        optim::LrScale::PerSample, optim::lr_at(schedule, setting.lr, share),
+        static_cast<std::uint32_t>(batches.size()), static_cast<std::uint32_t>(setting.workers));
     const auto updated = trainer->update(batches, static_cast<float>(lr));
     if (!updated) return fail(updated.error());
     loss = 0.98 * loss + 0.02 * static_cast<double>(*updated);
-    done += setting.workers * setting.batch;
+    for (const auto& batch : batches) done += batch.size();
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const auto result = (*evaluation)->evaluate(trainer->parameters());
@@ -95,24 +75,27 @@ Status run(const Setting& setting) {
   return {};
 }
 
-double number(char** argv, int argc, int at, double otherwise) {
-  if (at >= argc) return otherwise;
-  return parse_double(argv[at]).value_or(-1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   train::prepare_process();
-  Setting setting;
-  if (argc > 1) setting.builtin.model = argv[1];
-  setting.builtin.seed = static_cast<std::uint64_t>(number(argv, argc, 2, 1));
-  setting.lr = number(argv, argc, 3, setting.lr);
-  setting.momentum = number(argv, argc, 4, setting.momentum);
-  setting.samples = static_cast<std::uint64_t>(number(argv, argc, 5, 150000));
-  setting.workers = static_cast<std::uint64_t>(number(argv, argc, 6, 4));
-  setting.batch = static_cast<std::uint64_t>(number(argv, argc, 7, 32));
-  setting.warmup = number(argv, argc, 8, setting.warmup);
+  std::vector<double> numbers{1, 0.4, 0, 150000, 4, 32, 0.05};
+  for (int i = 2; i < argc && i < 9; ++i) {
+    numbers[static_cast<std::size_t>(i - 2)] = parse_double(argv[i]).value_or(-1);
+  }
+  const bool counts = std::min({numbers[3], numbers[4], numbers[5]}) >= 1;
+  if (!counts || std::ranges::min(numbers) < 0 || argc < 2 || argc > 9) {
+    std::fputs("usage: see the top of train_serial.cc\n", stderr);
+    return 2;
+  }
+  const auto whole = [&](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
+  const Setting setting{.builtin = {.model = argv[1], .seed = whole(0)},
+                        .lr = numbers[1],
+                        .momentum = numbers[2],
+                        .samples = whole(3),
+                        .workers = whole(4),
+                        .batch = whole(5),
+                        .warmup = numbers[6]};
   const Status status = run(setting);
   if (status) return EXIT_SUCCESS;
   std::fprintf(stderr, "%s\n", to_string(status.error()).c_str());
