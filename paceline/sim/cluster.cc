@@ -1,0 +1,503 @@
+#include "paceline/sim/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "paceline/base/text.h"
+#include "paceline/sim/bowl.h"
+#include "paceline/sync/registry.h"
+#include "paceline/wire/codec.h"
+
+namespace paceline::sim {
+namespace {
+
+constexpr std::uint64_t kEventsMax = 20'000'000;
+constexpr Duration kNotice = std::chrono::milliseconds(5);  // until the launcher sees a death
+// Faults off, everybody goes on within: a link that breaks, a give-up, a silence, a repetition.
+constexpr Duration kCalm = std::chrono::seconds(90);
+constexpr Pid kCoordinatorPid = 0;
+
+std::unique_ptr<sync::SyncPolicy> policy_of(const std::string& spec) {
+  auto policy = sync::make_policy(spec);
+  PACELINE_CHECK(policy.has_value(), "a scenario names a known policy");
+  return std::move(*policy);
+}
+
+}  // namespace
+
+Cluster::Cluster(const Scenario& scenario, const SimOptions& options, roles::GradientSource& source)
+    : scenario_(scenario),
+      options_(options),
+      source_(source),
+      rng_(Rng(scenario.seed).stream("cluster")),
+      network_(world_, *this, scenario),
+      sync_(policy_of(scenario.policy)->spec()),
+      updates_(scenario, source) {
+  for (std::uint32_t w = 0; w < scenario.run.workers; ++w) {
+    speed_rngs_.push_back(Rng(scenario.seed).stream("speed", w));
+  }
+  computed_.resize(scenario.run.workers);
+}
+
+SimResult Cluster::run() {
+  const auto soon = [&] { return Duration{rng_.between(0, scenario_.start_within.count())}; };
+  start(kCoordinator);
+  for (std::uint32_t s = 0; s < scenario_.run.servers; ++s) {
+    world_.plan(soon(), [this, s] { start(server_node(s)); });
+  }
+  for (std::uint32_t w = 0; w < scenario_.run.workers; ++w) {
+    world_.plan(soon(), [this, w] { start(worker_node({w})); });
+  }
+  if (scenario_.run.evaluator) world_.plan(soon(), [this] { start(kEvaluator); });
+  plan_faults();
+
+  const auto is_done = [&] {
+    return coordinator_ended_ &&
+           std::ranges::none_of(processes_, [](const auto& p) { return p->is_alive; });
+  };
+  while (result_.failure.empty() && !world_.is_empty() && !is_done()) {
+    if (world_.events() > kEventsMax) fail("promise 5: it runs, and does not end");
+    if (world_.next() > scenario_.limit) fail("promise 5: it does not end");
+    world_.run_next();
+    check_progress();
+  }
+  if (result_.failure.empty()) check_end();
+  result_.events = world_.events();
+  result_.ended = world_.now();
+  result_.stats = coordinator().stats();
+  fold(static_cast<std::uint64_t>(world_.now().count()));
+  result_.hash = hash_;
+  result_.lost_messages = network_.lost();
+  result_.link_breaks = network_.breaks();
+  return std::move(result_);
+}
+
+// ---- processes ----
+
+void Cluster::start(NodeId node) {
+  const Pid pid = static_cast<Pid>(processes_.size());
+  processes_.push_back(std::make_unique<Process>());
+  Process& process = *processes_.back();
+  process.node = node;
+  process.life = ++lives_;
+  process.progressed = world_.now();
+  const std::string coordinator = to_string(kCoordinator);
+  switch (node.role) {
+    case Role::Coordinator:
+      process.role.emplace<roles::Coordinator>(scenario_.run, policy_of(scenario_.policy));
+      break;
+    case Role::Server:
+      process.role.emplace<roles::Server>(roles::ServerOptions{.index = node.index,
+                                                               .coordinator = coordinator,
+                                                               .address = to_string(node),
+                                                               .life = process.life,
+                                                               .retry = scenario_.retry,
+                                                               .give_up = scenario_.give_up},
+                                          pool_);
+      break;
+    case Role::Worker:
+      process.role.emplace<roles::Worker>(
+          roles::WorkerOptions{.id = {node.index},
+                               .coordinator = coordinator,
+                               .life = process.life,
+                               .parameter_count = scenario_.parameter_count,
+                               .dataset_size = scenario_.dataset_size,
+                               .step_floor = scenario_.step_floor,
+                               .retry = scenario_.retry,
+                               .give_up = scenario_.give_up},
+          pool_);
+      break;
+    case Role::Evaluator:
+      process.role.emplace<roles::Evaluator>(
+          roles::EvaluatorOptions{.coordinator = coordinator,
+                                  .life = process.life,
+                                  .parameter_count = scenario_.parameter_count,
+                                  .retry = scenario_.retry,
+                                  .give_up = scenario_.give_up});
+      break;
+  }
+  deliver(pid, roles::Started{});
+}
+
+std::optional<Pid> Cluster::at(const std::string& address) const {
+  for (std::size_t i = processes_.size(); i-- > 0;) {
+    const Process& process = *processes_[i];
+    if (process.is_alive && to_string(process.node) == address) return static_cast<Pid>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<Pid> Cluster::processes_at(NodeId node) const {
+  std::vector<Pid> pids;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (processes_[i]->is_alive && processes_[i]->node == node) pids.push_back(static_cast<Pid>(i));
+  }
+  return pids;
+}
+
+void Cluster::end_process(Pid pid, int exit_code, const std::string& why) {
+  Process& process = *processes_[pid];
+  process.is_alive = false;
+  process.is_paused = false;
+  process.inbox.clear();
+  told(process, process.incarnation);
+  result_.ends.push_back({process.node, process.life, exit_code, why, world_.now()});
+  log(pid, cat("ends with ", exit_code, ": ", why));
+  if (pid == kCoordinatorPid) {
+    coordinator_ended_ = world_.now();
+    result_.exit_code = exit_code;
+    result_.why = why;
+  } else if (scenario_.launcher) {
+    roles::ProcessDied died{.node = process.node, .exit_code = exit_code, .cause = why};
+    if (exit_code < 0) died = {.node = process.node, .signal = -exit_code, .cause = why};
+    world_.plan(world_.now() + kNotice, [this, died] { deliver(kCoordinatorPid, died); });
+  }
+  network_.process_ended(pid);
+}
+
+// ---- inputs ----
+
+// What happens at once to a process happens in an event of its own, after what it is doing now.
+void Cluster::deliver(Pid pid, roles::Input input) {
+  world_.plan(world_.now(), [this, pid, input = std::move(input)]() mutable {
+    Process& process = *processes_[pid];
+    if (!process.is_alive) return;
+    if (process.is_paused) {
+      process.inbox.push_back(std::move(input));
+    } else {
+      perform(pid, input);
+    }
+  });
+}
+
+void Cluster::perform(Pid pid, const roles::Input& input) {
+  Process& process = *processes_[pid];
+  fold(static_cast<std::uint64_t>(world_.now().count()));
+  fold(pid * std::uint64_t{64} + input.index());
+  see_input(pid, input);
+  if (const auto* fired = std::get_if<roles::TimerFired>(&input)) process.timers.erase(fired->id);
+  roles::Outputs outputs;
+  std::visit(
+      [&](auto& role) {
+        if constexpr (requires { role.step(world_.now(), input); }) {
+          outputs = role.step(world_.now(), input);
+        }
+      },
+      process.role);
+  if (const auto* server = std::get_if<roles::Server>(&process.role)) {
+    fail(updates_.stepped(*server, process.node.index));
+  }
+  carry_out(pid, std::move(outputs));
+  // The oracle learns of a decision when it is sent: only then are all of its messages looked at.
+}
+
+void Cluster::see_input(Pid pid, const roles::Input& input) {
+  Process& process = *processes_[pid];
+  if (const auto* received = std::get_if<roles::Received>(&input)) {
+    fold(wire::encode(received->message));
+    if (options_.keep_log) {
+      log(pid, cat("<- ", to_string(received->from), " ", wire::name_of(received->message)));
+    }
+    if (const auto* push = std::get_if<wire::Push>(&received->message)) {
+      if (process.node.role == Role::Server) updates_.arrived(process.node.index, push->push);
+    }
+    if (const auto* welcome = std::get_if<wire::Welcome>(&received->message)) {
+      process.incarnation = welcome->incarnation;
+    }
+    if (const auto* dropped = std::get_if<wire::Dropped>(&received->message)) {
+      untold_.erase(dropped->push);
+    }
+    if (const auto* expelled = std::get_if<wire::Expelled>(&received->message)) {
+      told(process, expelled->incarnation);
+    }
+    return;
+  }
+  const auto* down = std::get_if<roles::PeerDown>(&input);
+  if (down != nullptr && down->node == kCoordinator) told(process, process.incarnation);
+  if (options_.keep_log) {
+    static constexpr const char* kNames[] = {"Started",  "Received",    "PeerUp",
+                                             "PeerDown", "TimerFired",  "GradientComputed",
+                                             "Measured", "ProcessDied", "StopRequested"};
+    if (!std::holds_alternative<roles::TimerFired>(input)) log(pid, kNames[input.index()]);
+  }
+}
+
+// That life knows that it is over, and with it what it pushed and was not applied.
+void Cluster::told(const Process& process, Incarnation incarnation) {
+  if (process.node.role != Role::Worker) return;
+  std::erase_if(untold_, [&](const auto& each) {
+    return each.first.worker.value == process.node.index && each.first.incarnation <= incarnation;
+  });
+}
+
+// ---- outputs ----
+
+void Cluster::carry_out(Pid pid, roles::Outputs outputs) {
+  for (roles::Output& output : outputs) {
+    if (!result_.failure.empty()) return;
+    if (auto* send = std::get_if<roles::Send>(&output)) {
+      carry_out(pid, *send);
+    } else if (auto* connect = std::get_if<roles::Connect>(&output)) {
+      network_.connect(pid, connect->node, connect->address);
+    } else if (auto* disconnect = std::get_if<roles::Disconnect>(&output)) {
+      network_.disconnect(pid, disconnect->node);
+    } else if (auto* timer = std::get_if<roles::SetTimer>(&output)) {
+      carry_out(pid, *timer);
+    } else if (auto* compute = std::get_if<roles::Compute>(&output)) {
+      carry_out(pid, *compute);
+    } else if (auto* measure = std::get_if<roles::Measure>(&output)) {
+      carry_out(pid, *measure);
+    } else if (auto* initial = std::get_if<roles::MakeInitial>(&output)) {
+      carry_out(*initial);
+    } else if (auto* line = std::get_if<roles::Log>(&output)) {
+      log(pid, line->text);
+    } else if (auto* record = std::get_if<roles::Record>(&output)) {
+      carry_out(*record);
+    } else if (auto* final = std::get_if<roles::Final>(&output)) {
+      carry_out(*final);
+    } else if (auto* stop = std::get_if<roles::Stop>(&output)) {
+      carry_out(pid, *stop);
+    }
+  }
+}
+
+void Cluster::carry_out(Pid pid, roles::Send& send) {
+  see_send(pid, send);
+  network_.send(pid, send);
+}
+
+void Cluster::see_send(Pid pid, const roles::Send& send) {
+  Process& process = *processes_[pid];
+  const NodeId node = process.node;
+  if (const auto* decide = std::get_if<wire::Decide>(&send.message)) {
+    fail(updates_.decide(*decide));
+    for (const PushId& push : decide->drop) untold_.try_emplace(push, world_.now());
+  } else if (const auto* release = std::get_if<wire::Release>(&send.message)) {
+    fail(updates_.released({send.to.index}, *release));
+  } else if (const auto* push = std::get_if<wire::Push>(&send.message)) {
+    if (!process.computed) return fail("promise 2: a push without a gradient");
+    fail(updates_.pushed(send.to.index, push->push, send.payload, *process.computed));
+  } else if (const auto* head = std::get_if<wire::Parameters>(&send.message)) {
+    fail(updates_.served(node.index, *head, send.payload));
+  }
+}
+
+void Cluster::carry_out(Pid pid, const roles::SetTimer& timer) {
+  Process& process = *processes_[pid];
+  const std::uint64_t number = ++timers_set_;
+  process.timers[timer.id] = number;
+  world_.plan(std::max(timer.at, world_.now()), [this, pid, id = timer.id, number] {
+    Process& later = *processes_[pid];
+    const auto set = later.timers.find(id);
+    if (later.is_alive && set != later.timers.end() && set->second == number) {
+      deliver(pid, roles::TimerFired{id});
+    }
+  });
+}
+
+void Cluster::carry_out(Pid pid, roles::Compute& compute) {
+  Process& process = *processes_[pid];
+  const std::uint32_t worker = process.node.index;
+  if (std::exchange(process.computes, true)) return fail("a worker computes two gradients at once");
+  process.progressed = world_.now();
+  const bool torn = may_be_torn_ || network_.lost() + network_.breaks() > 0;
+  fail(updates_.computes({worker}, compute, torn));
+  process.computed = std::move(compute);
+  const Step step = computed_[worker]++;
+  const Duration took = step_time(worker, step);
+  for (std::size_t f = 0; f < scenario_.faults.size(); ++f) {
+    const Fault& fault = scenario_.faults[f];
+    if (fault.node != process.node || fault.step != step || !faults_done_.insert(f).second)
+      continue;
+    world_.plan(world_.now() + took / 2, [this, &fault] { carry_out(fault); });
+  }
+  world_.plan(world_.now() + took, [this, pid] { finish_compute(pid); });
+}
+
+void Cluster::finish_compute(Pid pid) {
+  Process& process = *processes_[pid];
+  if (!process.is_alive) return;
+  process.computes = false;
+  roles::Compute& compute = *process.computed;
+  roles::GradientTask task{.samples = compute.samples};
+  for (const Payload& shard : compute.parameters) task.parameters.push_back(floats(shard));
+  for (const MutablePayload& shard : compute.gradient) task.gradient.push_back(floats(shard));
+  const auto result = source_.gradient(task);
+  if (!result) {
+    return deliver(
+        pid, roles::GradientComputed{.step = compute.step, .error = to_string(result.error())});
+  }
+  deliver(pid, roles::GradientComputed{.step = compute.step, .loss = result->loss});
+}
+
+Duration Cluster::step_time(std::uint32_t worker, Step step) {
+  static const Speed kDefault;
+  const auto& speeds = scenario_.speeds;
+  const Speed& speed =
+      speeds.empty() ? kDefault : speeds[std::min<std::size_t>(worker, speeds.size() - 1)];
+  Rng& rng = speed_rngs_[worker];
+  std::int64_t took = speed.step.count();
+  took +=
+      took * speed.drift_permille * static_cast<std::int64_t>(std::min<Step>(step, 10'000)) / 1000;
+  took += took * rng.between(-speed.jitter_percent, speed.jitter_percent) / 100;
+  if (rng.chance(speed.straggles.of, speed.straggles.in)) took *= speed.straggle_factor;
+  return Duration{std::max<std::int64_t>(took, 1000)};
+}
+
+void Cluster::carry_out(Pid pid, roles::Measure& measure) {
+  std::vector<float> all;
+  for (const Payload& shard : measure.parameters) {
+    all.insert(all.end(), floats(shard).begin(), floats(shard).end());
+  }
+  roles::Measured measured{.number = measure.number, .accuracy = Bowl::accuracy(all)};
+  world_.plan(world_.now() + scenario_.evaluation,
+              [this, pid, measured] { deliver(pid, measured); });
+}
+
+void Cluster::carry_out(roles::MakeInitial& initial) {
+  std::vector<float> all(scenario_.parameter_count);
+  source_.initial_parameters(all);
+  std::size_t at = 0;
+  for (const MutablePayload& shard : initial.parameters) {
+    for (float& value : floats(shard)) value = all.at(at++);
+  }
+}
+
+void Cluster::carry_out(const roles::Record& record) {
+  if (record.file != roles::Record::File::Decisions) return;
+  fold(record.line);
+  result_.decisions.push_back(record.line);
+  const auto line = roles::parse_decision(record.line);
+  if (!line) return fail(cat("decisions.jsonl: ", to_string(line.error())));
+  if (to_json(*line) != record.line) return fail("decisions.jsonl: not read as it was written");
+  if (const auto* pushed = std::get_if<sync::Pushed>(&line->event.what)) {
+    fail(updates_.complete(pushed->push));
+  }
+  fail(sync_.check(*line));
+  if (options_.keep_log) log(kCoordinatorPid, record.line);
+}
+
+void Cluster::carry_out(const roles::Final& final) {
+  for (const Payload& shard : final.parameters) {
+    const auto values = floats(shard);
+    result_.parameters.insert(result_.parameters.end(), values.begin(), values.end());
+  }
+}
+
+void Cluster::carry_out(Pid pid, const roles::Stop& stop) {
+  end_process(pid, stop.exit_code, stop.why);
+}
+
+// ---- faults ----
+
+void Cluster::plan_faults() {
+  may_be_torn_ = scenario_.network.reordering.of > 0 || !scenario_.cuts.empty();
+  for (const Fault& fault : scenario_.faults) {
+    if (!fault.step) world_.plan(fault.at, [this, &fault] { carry_out(fault); });
+  }
+}
+
+void Cluster::carry_out(const Fault& fault) {
+  if (coordinator_ended_) return;
+  if (fault.kind == Fault::Kind::BreakLink) return network_.break_link(fault.node, fault.peer);
+  if (fault.kind == Fault::Kind::Twin) return start(fault.node);
+  for (const Pid pid : processes_at(fault.node)) {
+    Process& process = *processes_[pid];
+    if (fault.kind == Fault::Kind::Kill) {
+      end_process(pid, -9, "killed by signal 9 (SIGKILL)");
+      if (fault.restart_after) {
+        world_.plan(world_.now() + kNotice + *fault.restart_after, [this, node = fault.node] {
+          if (!coordinator_ended_) start(node);
+        });
+      }
+    } else if (fault.kind == Fault::Kind::Stop) {
+      deliver(pid, roles::StopRequested{130, "Ctrl+C"});
+    } else if (!process.is_paused) {
+      process.is_paused = true;
+      log(pid, "is paused");
+      world_.plan(world_.now() + fault.length, [this, pid] {
+        Process& later = *processes_[pid];
+        later.is_paused = false;
+        if (!later.is_alive) return;
+        log(pid, "goes on");
+        for (roles::Input& input : std::exchange(later.inbox, {})) deliver(pid, std::move(input));
+      });
+    }
+  }
+}
+
+// ---- checks ----
+
+void Cluster::check_progress() {
+  if (!result_.failure.empty()) return;
+  const Time now = world_.now();
+  if (coordinator_ended_) {
+    if (now - *coordinator_ended_ > scenario_.give_up + kCalm) {
+      for (const auto& process : processes_) {
+        if (process->is_alive && !process->is_paused) {
+          return fail(cat("promise 5: the run has ended, ", to_string(process->node), " has not"));
+        }
+      }
+    }
+    return;
+  }
+  if (std::exchange(seen_number_, coordinator().decisions()) != coordinator().decisions()) {
+    progressed_ = now;
+  }
+  Time calm = scenario_.calm_from == std::chrono::hours(24) ? Time{} : scenario_.calm_from;
+  for (const Cut& cut : scenario_.cuts) {
+    if (cut.end < scenario_.limit) calm = std::max(calm, cut.end);
+  }
+  for (const auto& process : processes_) {
+    if (process->is_alive && process->is_paused) return;
+  }
+  if (now - std::max(progressed_, calm) > kCalm) {
+    fail(cat("promise 5: nothing is decided since ", to_seconds(progressed_), " s, phase ",
+             coordinator().stats().phase));
+  }
+  for (const auto& [push, since] : untold_) {
+    if (now - std::max(since, calm) > kCalm) {
+      fail(cat("promise 2: nobody told ", to_string(push), " that it is dropped"));
+    }
+  }
+  const roles::Ledger* ledger = coordinator().ledger();
+  if (ledger == nullptr || !ledger->has_free() || coordinator().stats().phase != "training") return;
+  for (const auto& process : processes_) {
+    if (!process->is_alive || process->node.role != Role::Worker) continue;
+    if (now - std::max(process->progressed, calm) > kCalm) {
+      fail(cat("promise 5: ", to_string(process->node), " computes nothing since ",
+               to_seconds(process->progressed), " s"));
+    }
+  }
+}
+
+void Cluster::check_end() {
+  if (!coordinator_ended_) return fail("promise 5: nothing is left to happen, and no end");
+  if (result_.exit_code != 0) {
+    if (!scenario_.may_fail) {
+      fail(cat("promise 5: the run ends with ", result_.exit_code, ": ", result_.why));
+    } else if (result_.why.size() < 5) {
+      fail("promise 5: the run fails and does not say why");
+    }
+    return;
+  }
+  fail(updates_.at_end(coordinator().stats(), result_.parameters));
+}
+
+void Cluster::fail(const std::string& what) {
+  if (what.empty() || !result_.failure.empty()) return;
+  result_.failure = cat(what, " (at ", fixed(to_seconds(world_.now()), 6), " s)");
+}
+
+void Cluster::fold(std::string_view text) {
+  for (const char c : text) fold(static_cast<unsigned char>(c));
+}
+
+void Cluster::log(Pid pid, const std::string& text) {
+  if (!options_.keep_log) return;
+  const Process& process = *processes_[pid];
+  result_.log.push_back(cat(fixed(to_seconds(world_.now()), 6), " ", to_string(process.node), "/",
+                            process.life, ": ", text));
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "paceline/roles/coordinator.h"
+#include "paceline/roles/evaluator.h"
+#include "paceline/roles/server.h"
+#include "paceline/roles/worker.h"
+#include "paceline/sim/checkers.h"
+#include "paceline/sim/network.h"
+#include "paceline/sim/simulate.h"
+#include "paceline/sim/world.h"
+
+namespace paceline::sim {
+
+// The processes of a run, driven on virtual time as node/ drives live ones, with the scenario's
+// faults, and the checkers after each event.
+class Cluster final : public Host {
+ public:
+  Cluster(const Scenario& scenario, const SimOptions& options, roles::GradientSource& source);
+  SimResult run();
+
+  NodeId node_of(Pid pid) const override { return processes_[pid]->node; }
+  bool is_alive(Pid pid) const override { return processes_[pid]->is_alive; }
+  bool answers(Pid pid) const override {
+    return processes_[pid]->is_alive && !processes_[pid]->is_paused;
+  }
+  std::optional<Pid> at(const std::string& address) const override;
+  void deliver(Pid pid, roles::Input input) override;
+  void fail(const std::string& what) override;
+
+ private:
+  struct Process {
+    NodeId node;
+    std::uint64_t life = 0;
+    std::variant<std::monostate, roles::Coordinator, roles::Server, roles::Worker, roles::Evaluator>
+        role;
+    bool is_alive = true;
+    bool is_paused = false;
+    std::vector<roles::Input> inbox;  // while it is paused
+    std::map<roles::TimerId, std::uint64_t> timers;
+    bool computes = false;
+    std::optional<roles::Compute> computed;  // the last one, with its gradient
+    Time progressed{};
+    Incarnation incarnation = 0;  // as of its last Welcome
+  };
+
+  void start(NodeId node);
+  void perform(Pid pid, const roles::Input& input);
+  void carry_out(Pid pid, roles::Outputs outputs);
+  void carry_out(Pid pid, roles::Send& send);
+  void carry_out(Pid pid, roles::Compute& compute);
+  void carry_out(Pid pid, roles::Measure& measure);
+  void carry_out(roles::MakeInitial& initial);
+  void carry_out(Pid pid, const roles::SetTimer& timer);
+  void carry_out(const roles::Record& record);
+  void carry_out(const roles::Final& final);
+  void carry_out(Pid pid, const roles::Stop& stop);
+  void finish_compute(Pid pid);
+  Duration step_time(std::uint32_t worker, Step step);
+
+  void end_process(Pid pid, int exit_code, const std::string& why);
+  void plan_faults();
+  void inject(const roles::Output& output, Pid pid);
+  void carry_out(const Fault& fault);
+  std::vector<Pid> processes_at(NodeId node) const;
+
+  void told(const Process& process, Incarnation incarnation);
+  void see_input(Pid pid, const roles::Input& input);
+  void see_send(Pid pid, const roles::Send& send);
+  void check_progress();
+  void check_end();
+  void fold(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3U; }
+  void fold(std::string_view text);
+  void log(Pid pid, const std::string& text);
+  roles::Coordinator& coordinator() { return std::get<roles::Coordinator>(processes_[0]->role); }
+
+  const Scenario& scenario_;
+  SimOptions options_;
+  roles::GradientSource& source_;
+  HeapPool pool_;
+  World world_;
+  Rng rng_;
+  std::vector<Rng> speed_rngs_;  // [workers]
+  std::vector<std::unique_ptr<Process>> processes_;
+  Network network_;
+  SyncChecker sync_;
+  UpdateChecker updates_;
+  std::vector<Step> computed_;  // [workers] over all lives
+  std::set<std::size_t> faults_done_;
+  std::map<PushId, Time> untold_;  // dropped, and its worker does not know
+  bool may_be_torn_ = false;
+  std::uint64_t hash_ = 0xcbf29ce484222325U;
+  std::uint64_t lives_ = 0;
+  std::uint64_t timers_set_ = 0;
+  Time progressed_{};
+  std::uint64_t seen_number_ = 0;
+  std::optional<Time> coordinator_ended_;
+  SimResult result_;
+};
+
+}  // namespace paceline::sim
