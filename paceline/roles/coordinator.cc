@@ -156,10 +156,10 @@ void Coordinator::take(NodeId from, const wire::Register& message) {
   configure(from.index);
   resend(from.index);
   if (!is_new || !all_registered()) return;
+  choose_initialiser();
   for (const WorkerId worker : membership_.members()) {
     welcome(worker_node(worker), workers_[worker.value].attempt, membership_.incarnation(worker));
   }
-  choose_initialiser();
 }
 
 bool Coordinator::fits(NodeId from, const wire::Join& join) {
@@ -225,8 +225,8 @@ void Coordinator::take(NodeId from, const wire::Join& join) {
     state.next_step = 0;
     log(Level::Info, cat(to_string(from), " is in (life ", incarnation, ")"));
   }
-  welcome(from, join.attempt, incarnation);
   choose_initialiser();
+  welcome(from, join.attempt, incarnation);
 }
 
 void Coordinator::welcome(NodeId node, std::uint64_t attempt, Incarnation incarnation) {
@@ -327,14 +327,12 @@ void Coordinator::start() {
       cat("training begins: ", live_workers(), " workers, ", options_.servers, " servers, ",
           parameter_count_, " parameters, ", stream_->batches(), " batches"));
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
-    if (!workers_[w].ready) continue;
-    workers_[w].place = Place::Held;
-    events_.emplace_back(sync::Joined{WorkerId{w}});
+    if (workers_[w].ready) workers_[w].place = Place::Held;
   }
-  // All come in at this same moment; the first is fed, the others follow from the queue.
-  const auto next = events_.front();
-  events_.pop_front();
-  feed(next);
+  // By id: the batches of the first superstep go out in rank order too.
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w].place == Place::Held) feed(sync::Joined{WorkerId{w}});
+  }
 }
 
 std::string Coordinator::missing() const {
@@ -349,6 +347,7 @@ std::string Coordinator::missing() const {
 }
 
 void Coordinator::watch_the_start() {
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) configure(s);
   if (initialiser_ && !all_initialised()) {
     welcome(worker_node(*initialiser_), workers_[initialiser_->value].attempt,
             membership_.incarnation(*initialiser_));
@@ -469,7 +468,10 @@ void Coordinator::take(NodeId from, const wire::Goodbye&) {
 void Coordinator::on(const TimerFired& fired) {
   if (fired.id != TimerId::Tick) return;
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
-  if (now_ - pinged_ >= kPing) ping();
+  if (now_ - pinged_ >= kPing) {
+    ping();
+    repeat_evaluations();
+  }
   watch_the_servers();
   if (state_ != State::Done) watch_the_workers();
   if (state_ == State::Starting) watch_the_start();

@@ -160,6 +160,7 @@ class Coordinator {
   void release(WorkerId worker, wire::Decide& decide);
   void evaluate_if_due(wire::Decide& decide);
   std::uint64_t ask_evaluation(wire::Decide& decide);
+  void repeat_evaluations();
   void issue(wire::Decide decide);
   void send_release(WorkerId worker);
   void resend(std::uint32_t server);

@@ -157,6 +157,14 @@ std::uint64_t Coordinator::ask_evaluation(wire::Decide& decide) {
   return number;
 }
 
+// The question or its answer may be lost; the evaluator recognises what it knows.
+void Coordinator::repeat_evaluations() {
+  if (!evaluator_in_) return;
+  for (const Evaluation& evaluation : evaluations_) {
+    send(kEvaluator, wire::Evaluate{evaluation.number, evaluation.stats.version});
+  }
+}
+
 void Coordinator::take(NodeId from, const wire::Evaluated& evaluated) {
   if (from.role != Role::Evaluator) return;
   while (!evaluations_.empty() && evaluations_.front().number < evaluated.number) {

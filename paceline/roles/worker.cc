@@ -92,26 +92,30 @@ void Worker::take(NodeId from, const wire::Welcome& welcome) {
       if (!servers_[s].up) out_.emplace_back(Connect{server_node(s), servers_[s].address});
     }
   }
-  const bool sending =
-      std::ranges::any_of(servers_, [](const Server& s) { return s.initial != nullptr; });
-  if (incarnation_ == welcome.incarnation && welcome.initialise && !ready_ && !sending) {
-    MakeInitial initial;
-    for (Server& server : servers_) {
-      const MutablePayload payload = pool_.take(server.count * sizeof(float));
-      initial.parameters.push_back(payload);
-      server.initial = payload;
-    }
-    out_.emplace_back(std::move(initial));
-    for (std::uint32_t s = 0; s < servers_.size(); ++s) {
-      if (servers_[s].up) send(server_node(s), wire::Initialise{}, servers_[s].initial);
-    }
-  }
+  if (incarnation_ == welcome.incarnation && welcome.initialise) initialise();
   ready_if_prepared();
+}
+
+// Whoever is asked does it, even if it is ready: the one that was asked before may have died.
+void Worker::initialise() {
+  const bool sending = std::ranges::any_of(servers_, [](const Server& s) { return !!s.initial; });
+  if (sending || std::ranges::all_of(servers_, &Server::initialised)) return;
+  MakeInitial initial;
+  for (Server& server : servers_) {
+    const MutablePayload payload = pool_.take(server.count * sizeof(float));
+    initial.parameters.push_back(payload);
+    server.initial = payload;
+  }
+  out_.emplace_back(std::move(initial));
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) {
+    if (servers_[s].up) send(server_node(s), wire::Initialise{}, servers_[s].initial);
+  }
 }
 
 void Worker::take(NodeId from, const wire::Initialised&) {
   if (Server* server = server_of(from)) {
     server->initial = nullptr;
+    server->initialised = true;
     progressed();
     ready_if_prepared();
   }
@@ -158,6 +162,7 @@ void Worker::on(const PeerDown& down) {
   }
   if (Server* server = server_of(down.node); server != nullptr && server->up) {
     server->up = false;
+    server->initialised = false;  // another process may take its place
     server->since = now_;
     out_.emplace_back(Log{Level::Warning, cat("lost ", to_string(down.node), ": ", down.why)});
   }

@@ -42,9 +42,10 @@ class Worker {
     std::string address;
     std::uint64_t count = 0;  // floats of its shard
     bool up = false;
-    Time since{};     // up or down
-    Payload initial;  // to be acknowledged; null: none
-    Payload stashed;  // parameters that came before their release
+    Time since{};              // up or down
+    Payload initial;           // to be acknowledged; null: none
+    bool initialised = false;  // it said so, over this link
+    Payload stashed;           // parameters that came before their release
     wire::Parameters stashed_head;
   };
   struct Task {
@@ -81,6 +82,7 @@ class Worker {
   Server* server_of(NodeId node);
   void join();
   void abandon();
+  void initialise();
   void ready_if_prepared();
   void start_if_gathered();
   void push_gradient();
