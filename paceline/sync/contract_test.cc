@@ -1,4 +1,5 @@
 // What policy.h promises of every policy in the registry, whatever events come.
+#include <limits>
 #include <map>
 #include <set>
 
@@ -133,6 +134,24 @@ TEST_P(SyncPolicyContract, EverybodyGetsOnWhenAllPush) {
     for (const WorkerId worker : in) {
       const auto it = before.find(worker);
       EXPECT_GE(pushes[worker], (it == before.end() ? 0 : it->second) + 2) << "seed " << seed;
+    }
+  }
+}
+
+// Times at the ends of their range, in any order: no overflow (ubsan sees one), no endless work.
+TEST_P(SyncPolicyContract, HostileTimesAreHarmless) {
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Rng rng(seed);
+    const auto policy = make();
+    RandomEvents events(rng.stream(GetParam()), 3);
+    for (int i = 0; i < 40; ++i) {
+      Event event = events.next();
+      const std::vector<std::int64_t> times{least, 0, 1, i, most / 4 * (i / 20), most};
+      // `most` late only: after it time stands still.
+      event.now = Time{times[rng.below(i < 30 ? 5 : 6)]};
+      events.observe(event, policy->step(event));
     }
   }
 }

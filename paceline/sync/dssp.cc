@@ -66,8 +66,7 @@ bool DSSP::grant(WorkerId worker, std::string& why) {
   }
   const Step gap = clocks_.gap(worker);
   const Step r = dssp_extra_steps(*fast.pace, *slow, std::min(high_ - low_, high_ - gap + 1));
-  // After r more steps the slowest worker must have made r + gap - low more pushes to free this
-  // one.
+  // After r more steps it takes r + gap - low more pushes of the slowest worker to free this one.
   const Duration wait = slow_push(*slow, fast.pace->last, r + gap - low_ - 1) -
                         (fast.pace->last + static_cast<std::int64_t>(r) * fast.pace->interval);
   why = cat("; granted ", r, " extra steps, then a predicted wait of ",

@@ -27,8 +27,7 @@ namespace paceline::sync {
 //   (2) it is released if gap <= staleness_low, at the push or as soon as the gap has shrunk to it;
 //   (3) above that only while extra steps are left, and only a fastest worker is granted any;
 //   (4) staleness_low == staleness_high decides as SSP(staleness_low) does;
-//   (5) no extra steps while the slowest worker has not pushed in this life: nothing to predict
-//   from.
+//   (5) no extra steps while the slowest worker has not pushed in this life: nothing predicts it.
 // Cost: O(log n + held) an event, O(n + r_max) where the controller is asked.
 class DSSP final : public PolicyBase {
  public:

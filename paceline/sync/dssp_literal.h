@@ -23,9 +23,9 @@ namespace paceline::sync {
 //
 // Invariants:
 //   (1) a grant of r gives r + 1 steps, which are used up whatever the gap has become;
-//   (2) otherwise a worker with gap <= staleness_low goes on, at the push or when the gap has
-//   shrunk; (3) a fastest worker that runs out above staleness_low asks again, so the gap has no
-//   bound.
+//   (2) otherwise a worker with gap <= staleness_low goes on, at its push or as soon as the gap has
+//       shrunk to it;
+//   (3) a fastest worker that runs out above staleness_low asks again, so the gap has no bound.
 // Cost: O(log n + held) an event, O(n + r_max) where the controller is asked.
 class DSSPLiteral final : public PolicyBase {
  public:

@@ -101,6 +101,11 @@ TEST(DSSPTest, TellsThePredictedWait) {
   dssp.step(push(0, 0, 4 * s));
   EXPECT_THAT(dssp.step(push(0, 1, 5 * s)).reason,
               HasSubstr("granted 3 extra steps, then a predicted wait of 12.000 s for worker 1"));
+  dssp.step(push(0, 2, 6 * s));
+  dssp.step(push(0, 3, 7 * s));
+  // Now 4 ahead: worker 1's push at 8 is the first of four that it takes.
+  EXPECT_THAT(dssp.step(push(0, 4, 8 * s)).reason,
+              HasSubstr("granted 0 extra steps, then a predicted wait of 12.000 s for worker 1"));
 }
 
 TEST(DSSPTest, ALeaverFreesThoseWhoWaitedForIt) {

@@ -23,11 +23,11 @@ namespace paceline::sync {
 //   - Workers stop by count (quotas), not by clock: it needs no agreement on time and survives a
 //     wrong prediction.
 //   - Intervals are predicted by a running mean (weight 0.1) over all supersteps, because an error
-//   of
-//     the last interval, which the paper takes, is multiplied by the steps ahead (Predictor::Last).
+//     of the last interval, which the paper takes (Predictor::Last), is multiplied by the steps
+//     ahead.
 //   - An interval goes from a worker's release to its push: waiting is no part of it.
-//   - Predicted ends lie in the future, from the first push to come; the authors' published code
-//     begins with the push just made (Points::Paper).
+//   - Predicted ends lie in the future, from the first push to come, and a worker that is overdue
+//     is expected now; the authors' published code begins with the push just made (Points::Paper).
 //   - Worker p is predicted R_p = max(R, ceil(2 max I / I_p)) steps ahead, so that everybody's
 //     lookahead spans the slowest worker's next two steps; with R alone fast workers idle.
 //   - Workers come and go.
@@ -35,19 +35,17 @@ namespace paceline::sync {
 // Invariants:
 //   (1) a push is applied when it comes, or at the next barrier, once;
 //   (2) a barrier's update holds the last push of each worker that met its quota, by worker id,
-//   then
-//       life; also of a worker that has left since;
+//       then life; also of a worker that has left since;
 //   (3) no worker waits during monitoring; it ends as soon as all that are in have made two pushes,
 //       also when a leave makes that true;
-//   (4) a quota is at least 1 (a released worker has a push on its way) and at most
-//       kMaxAhead more pushes, whatever the intervals are (limits.h);
+//   (4) a quota is at least one more push (a released worker has one on its way) and at most
+//       kMaxAhead more, whatever the intervals are (limits.h);
 //   (5) the barrier falls as soon as every worker that is in waits for it, also when a leave makes
 //       that true; if nobody is in any more, the pushes that wait are applied;
 //   (6) a worker that joins during monitoring is monitored like the others; one that joins later
-//   has
-//       no quota: it runs free until all that have one wait, then its next push is its last. It so
-//       delays the barrier by one of its steps at most, and idles for none. That holds for a worker
-//       that returns, too: its push from the life before and its new one both count;
+//       has no quota: it runs free until all that have one wait, then its next push is its last. It
+//       so delays the barrier by one of its steps at most, and idles for none. That holds for a
+//       worker that returns, too: its push from the life before and its new one both count;
 //   (7) a superstep without workers is over: the next joiner begins a new one.
 // Cost: O(log n) a push, O(n) a barrier, O(sum R_p log n) time and O(n) memory a plan.
 class ElasticBSP final : public PolicyBase {
@@ -59,6 +57,7 @@ class ElasticBSP final : public PolicyBase {
     Predictor predictor = Predictor::Mean;
     Points points = Points::Future;
   };
+
   explicit ElasticBSP(Options options) : options_(options) {}
   std::string spec() const override;
 

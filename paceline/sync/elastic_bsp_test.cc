@@ -78,8 +78,7 @@ TEST(ElasticBSPTest, TheHorizonSpansTheSlowestWorker) {
 }
 
 TEST(ElasticBSPTest, PaperPointsBeginWithThePushJustMade) {
-  // Ends 6, 8, 10, 12 and 6, 9, 12, 15: both are at 6 now, so nothing is left but the step under
-  // way.
+  // Ends 6, 8, 10, 12 and 6, 9, 12, 15: both are at 6 now, so only the step under way is left.
   ElasticBSP policy({.lookahead = 4, .points = ElasticBSP::Points::Paper});
   policy.step(join(0));
   policy.step(join(1));

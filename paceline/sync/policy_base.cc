@@ -1,6 +1,7 @@
 #include "paceline/sync/policy_base.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "paceline/base/check.h"
 #include "paceline/sync/limits.h"
@@ -9,8 +10,11 @@ namespace paceline::sync {
 
 Decision PolicyBase::step(const Event& event) {
   const Time now = std::clamp(event.now, now_, kLatest);
-  Decision decision = std::visit([&](const auto& what) { return accept(what, now); }, event.what);
-  if (decision.reason.empty()) return decision;
+  std::optional<Decision> accepted =
+      std::visit([&](const auto& what) { return accept(what, now); }, event.what);
+  if (!accepted) return {};
+  Decision& decision = *accepted;
+  PACELINE_CHECK(!decision.reason.empty(), "a policy says why");
   now_ = now;
   std::sort(decision.release.begin(), decision.release.end());
   for (const WorkerId worker : decision.release) {
@@ -19,31 +23,31 @@ Decision PolicyBase::step(const Event& event) {
                    "a policy releases who is in, once for each push");
     member.released = true;
   }
-  return decision;
+  return *std::move(accepted);
 }
 
-Decision PolicyBase::accept(const Joined& event, Time now) {
+std::optional<Decision> PolicyBase::accept(const Joined& event, Time now) {
   Member& member = members_[event.worker];
-  if (member.in) return {};
+  if (member.in) return std::nullopt;
   member.in = true;
   return joined(event.worker, now);
 }
 
-Decision PolicyBase::accept(const Pushed& event, Time now) {
+std::optional<Decision> PolicyBase::accept(const Pushed& event, Time now) {
   const auto it = members_.find(event.push.worker);
-  if (it == members_.end()) return {};
+  if (it == members_.end()) return std::nullopt;
   Member& member = it->second;
-  if (!member.in || !member.released) return {};
-  if (member.has_pushed && event.push <= member.last) return {};
+  if (!member.in || !member.released) return std::nullopt;
+  if (member.has_pushed && event.push <= member.last) return std::nullopt;
   member.released = false;
   member.has_pushed = true;
   member.last = event.push;
   return pushed(event.push, now);
 }
 
-Decision PolicyBase::accept(const Left& event, Time now) {
+std::optional<Decision> PolicyBase::accept(const Left& event, Time now) {
   const auto it = members_.find(event.worker);
-  if (it == members_.end() || !it->second.in) return {};
+  if (it == members_.end() || !it->second.in) return std::nullopt;
   it->second.in = false;
   it->second.released = false;
   return left(event.worker, now);

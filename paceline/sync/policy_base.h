@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "paceline/sync/policy.h"
 
@@ -37,9 +38,10 @@ class PolicyBase : public SyncPolicy {
     PushId last;  // the newest push, if has_pushed
   };
 
-  Decision accept(const Joined& event, Time now);
-  Decision accept(const Pushed& event, Time now);
-  Decision accept(const Left& event, Time now);
+  // Nothing if the event makes no sense.
+  std::optional<Decision> accept(const Joined& event, Time now);
+  std::optional<Decision> accept(const Pushed& event, Time now);
+  std::optional<Decision> accept(const Left& event, Time now);
 
   Time now_{};
   std::map<WorkerId, Member> members_;

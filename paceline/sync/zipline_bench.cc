@@ -1,6 +1,6 @@
 // zipline() over a matrix, against std::sort of the same numbers: both in turn in one loop, so that
-// what disturbs the machine disturbs both. x_std_sort is the ratio of their times; at most 1 is
-// asked.
+// what disturbs the machine disturbs both. x_std_sort, the ratio of their times, shall be at
+// most 1.
 #include <algorithm>
 #include <chrono>
 

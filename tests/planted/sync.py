@@ -18,8 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # file in paceline/sync, what stands there, what a slip would make of it
 BUGS = [
-    ("policy_base.cc", "if (member.in) return {};\n  member.in = true;", "member.in = true;"),
-    ("policy_base.cc", "if (!member.in || !member.released) return {};", "if (!member.in) return {};"),
+    ("policy_base.cc", "if (member.in) return std::nullopt;\n  member.in = true;", "member.in = true;"),
+    ("policy_base.cc", "if (!member.in || !member.released) return std::nullopt;",
+     "if (!member.in) return std::nullopt;"),
     ("policy_base.cc", "event.push <= member.last", "event.push < member.last"),
     ("policy_base.cc", "event.push <= member.last", "event.push.step <= member.last.step"),
     ("policy_base.cc", "  member.released = false;\n  member.has_pushed", "  member.has_pushed"),
@@ -130,7 +131,7 @@ def copy_tree(tree):
         shutil.copytree(ROOT / part, tree / part, dirs_exist_ok=True)
     (tree / "CMakeLists.txt").write_text(CMAKE)
     subprocess.run(["cmake", "-G", "Ninja", "-S", tree, "-B", tree / "build",
-                    "-DCMAKE_CXX_FLAGS=-O1 -Wno-error"], check=True, capture_output=True)
+                    "-DCMAKE_CXX_FLAGS=-O1 -w"], check=True, capture_output=True)
 
 
 def main():
