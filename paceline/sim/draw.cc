@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "paceline/base/text.h"
 #include "paceline/sim/scenario.h"
@@ -160,7 +161,7 @@ class Drawer {
 
   void draw_faults() {
     scenario_.launcher = !one_in(4);
-    if (one_in(3)) return;
+    if (one_in(3)) return judge();
     for (std::uint64_t n = 1 + rng_.below(5); n > 0; --n) {
       Fault fault;
       switch (rng_.below(9)) {
@@ -169,11 +170,7 @@ class Drawer {
         case 2:
           fault.kind = Fault::Kind::Kill;
           fault.node = worker_node(a_worker());
-          if (!one_in(3)) {
-            fault.restart_after = between(milliseconds(10), seconds(4));
-          } else {
-            ++buried_;
-          }
+          if (!one_in(3)) fault.restart_after = between(milliseconds(10), seconds(4));
           break;
         case 3:
           fault = {.kind = Fault::Kind::Pause,
@@ -196,7 +193,6 @@ class Drawer {
         default:
           fault.kind = Fault::Kind::Kill;
           fault.node = scenario_.run.evaluator ? kEvaluator : worker_node(a_worker());
-          if (fault.node != kEvaluator) ++buried_;
       }
       when(fault);
       scenario_.faults.push_back(fault);
@@ -226,25 +222,37 @@ class Drawer {
     }
   }
 
-  // All workers may be gone for longer than the run waits for one.
+  // All workers may be gone for longer than the run waits for one, a server for longer than it
+  // waits for that.
   void judge() {
-    std::uint64_t lost = buried_;
+    std::set<NodeId> troubled;
+    std::uint64_t servers_troubled = 0;
     for (const Fault& fault : scenario_.faults) {
-      const bool is_worker = fault.node.role == Role::Worker;
-      if (is_worker && fault.kind == Fault::Kind::Pause) ++lost;
-      if (is_worker && fault.kind == Fault::Kind::Twin) ++lost;
-      if (is_worker && fault.restart_after && scenario_.run.workers == 1) ++lost;
+      if (fault.kind != Fault::Kind::BreakLink && fault.node.role == Role::Worker) {
+        troubled.insert(fault.node);
+      }
+      const bool of_server = fault.node.role == Role::Server || fault.node == kCoordinator;
+      if (of_server && (fault.kind == Fault::Kind::Pause || fault.peer == kCoordinator)) {
+        ++servers_troubled;
+      }
     }
     for (const Cut& cut : scenario_.cuts) {
-      if (cut.from.role == Role::Worker || cut.to.role == Role::Worker) ++lost;
+      bool of_server = true;
+      for (const NodeId node : {cut.from, cut.to}) {
+        if (node.role != Role::Worker) continue;
+        troubled.insert(node);
+        of_server = false;
+      }
+      if (of_server) ++servers_troubled;
     }
-    if (lost >= scenario_.run.workers) scenario_.may_fail = true;
+    if (troubled.size() >= scenario_.run.workers || servers_troubled > 1) {
+      scenario_.may_fail = true;
+    }
   }
 
   std::uint64_t seed_;
   Rng rng_;
   Scenario scenario_;
-  std::uint64_t buried_ = 0;
 };
 
 }  // namespace

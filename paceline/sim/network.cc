@@ -9,8 +9,9 @@
 namespace paceline::sim {
 namespace {
 
-constexpr Duration kBackoffFirst = std::chrono::milliseconds(20);
-constexpr Duration kBackoffMax = std::chrono::milliseconds(800);
+// As net/ does: the pause doubles, and begins anew only after a link that has lasted.
+constexpr Duration kPauseFirst = std::chrono::milliseconds(50);
+constexpr Duration kPauseLast = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -35,7 +36,7 @@ bool Network::is_open(NodeId from, NodeId to) const {
 void Network::connect(Pid pid, NodeId node, const std::string& address) {
   Dial& dial = dials_[{pid, node}];
   dial.address = address;
-  dial.backoff = kBackoffFirst;
+  dial.pause = kPauseFirst;
   if (!link_of_.contains({pid, node})) try_soon(pid, node, Duration{});
 }
 
@@ -58,8 +59,17 @@ void Network::try_now(Pid pid, NodeId node) {
   const bool possible = target && host_.answers(*target) && host_.answers(pid) &&
                         is_open(own, node) && is_open(node, own);
   if (possible) return establish(pid, node, *target);
-  dial.backoff = std::min(2 * dial.backoff, kBackoffMax);
-  try_soon(pid, node, dial.backoff);
+  try_soon(pid, node, dial.pause);
+  dial.pause = std::min(2 * dial.pause, kPauseLast);
+}
+
+void Network::try_again(Pid pid, NodeId node) {
+  const auto found = dials_.find({pid, node});
+  if (found == dials_.end()) return;
+  Dial& dial = found->second;
+  if (world_.now() - dial.linked_at >= kPauseLast) dial.pause = kPauseFirst;
+  try_soon(pid, node, dial.pause);
+  dial.pause = std::min(2 * dial.pause, kPauseLast);
 }
 
 void Network::establish(Pid pid, NodeId node, Pid target) {
@@ -67,7 +77,7 @@ void Network::establish(Pid pid, NodeId node, Pid target) {
   if (const auto old = link_of_.find({target, own}); old != link_of_.end()) {
     take_down(old->second, "a newer connection of it came");
   }
-  dials_.at({pid, node}).backoff = kBackoffFirst;
+  dials_.at({pid, node}).linked_at = world_.now();
   const LinkId id = ++last_link_;
   Link& link = links_[id];
   link.dialer = pid;
@@ -79,10 +89,16 @@ void Network::establish(Pid pid, NodeId node, Pid target) {
   if (links_.contains(id)) host_.deliver(pid, roles::PeerUp{node});
 }
 
+// What was sent goes out, then the other side sees the end; this one is told nothing.
 void Network::disconnect(Pid pid, NodeId node) {
   dials_.erase({pid, node});
-  const auto link = link_of_.find({pid, node});
-  if (link != link_of_.end()) take_down(link->second, "closed by the other side");
+  const auto found = link_of_.find({pid, node});
+  if (found == link_of_.end()) return;
+  const LinkId id = found->second;
+  link_of_.erase(found);
+  const int way = links_.at(id).ways[0].from == pid ? 0 : 1;
+  links_.at(id).ways[way].has_ended = true;
+  put(id, way, Packet{.is_end = true});
 }
 
 void Network::break_link(NodeId a, NodeId b) {
@@ -100,12 +116,13 @@ void Network::take_down(LinkId id, const std::string& why) {
   links_.erase(found);
   ++breaks_;
   for (const Direction& way : link.ways) {
-    link_of_.erase({way.from, host_.node_of(way.to)});
+    const auto current = link_of_.find({way.from, host_.node_of(way.to)});
+    if (current != link_of_.end() && current->second == id) link_of_.erase(current);
   }
   for (const Direction& way : link.ways) {
     const NodeId peer = host_.node_of(way.to);
-    if (!host_.is_alive(way.from)) continue;
-    if (dials_.contains({way.from, peer})) try_soon(way.from, peer, kBackoffFirst);
+    if (!host_.is_alive(way.from) || way.has_ended) continue;
+    try_again(way.from, peer);
     host_.deliver(way.from, roles::PeerDown{peer, why});
   }
 }
@@ -115,7 +132,7 @@ void Network::process_ended(Pid pid) {
   std::vector<std::pair<LinkId, int>> ends;
   for (const auto& [id, link] : links_) {
     for (const int way : {0, 1}) {
-      if (link.ways[way].from == pid) ends.emplace_back(id, way);
+      if (link.ways[way].from == pid && !link.ways[way].has_ended) ends.emplace_back(id, way);
     }
   }
   for (const auto& [id, way] : ends) put(id, way, Packet{.is_end = true});
@@ -193,7 +210,8 @@ void Network::arrive(LinkId id, int way, const Packet& packet) {
   if (found == links_.end()) return;
   const Direction& direction = found->second.ways[way];
   if (packet.is_end) return take_down(id, "the other side closed it");
-  if (!host_.is_alive(direction.to)) return;
+  const bool is_read = host_.is_alive(direction.to) && !found->second.ways[1 - way].has_ended;
+  if (!is_read) return;
   const auto bytes = std::as_bytes(std::span(packet.head.data(), packet.head.size()));
   auto message = wire::decode(packet.type, bytes);
   if (!message) return host_.fail(cat("a message does not decode: ", to_string(message.error())));

@@ -59,6 +59,7 @@ class Network {
     Time free{};  // the wire is busy until then
     Time last{};  // when the last packet in order arrives
     std::deque<Packet> waiting;
+    bool has_ended = false;  // `from` has closed it
   };
   struct Link {
     Pid dialer = 0;
@@ -68,13 +69,15 @@ class Network {
   };
   struct Dial {
     std::string address;
-    Duration backoff{};
+    Duration pause{};
+    Time linked_at{};
     bool is_trying = false;
   };
   using LinkId = std::uint64_t;
 
   bool is_open(NodeId from, NodeId to) const;
   void try_soon(Pid pid, NodeId node, Duration delay);
+  void try_again(Pid pid, NodeId node);
   void try_now(Pid pid, NodeId node);
   void establish(Pid pid, NodeId node, Pid target);
   void put(LinkId id, int way, Packet packet);
