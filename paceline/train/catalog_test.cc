@@ -1,7 +1,9 @@
 #include "paceline/train/catalog.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,6 +47,14 @@ TEST(Catalog, EveryModelFitsItsDataSet) {
   }
 }
 
+// He et al. 2016: maps of 32, 16 and 8, each stage halves once.
+TEST(Catalog, ResNetsHalveTheImageTwice) {
+  const auto layers = find_model("resnet20").value()->layers({3, 32, 32}, 10).value();
+  const auto pool = std::ranges::find(layers, Op::MeanPool, &Layer::op);
+  ASSERT_NE(pool, layers.end());
+  EXPECT_EQ(pool->in, (Shape{64, 8, 8}));
+}
+
 TEST(Catalog, NamesEachParameterOnce) {
   for (const Model& model : models()) {
     std::set<std::string> names;
@@ -77,6 +87,11 @@ TEST(Catalog, RefusesImagesThatAreTooSmallAndNonsense) {
     EXPECT_FALSE(parameters("mlp", shape, 10)) << to_string(shape);
   }
   EXPECT_FALSE(parameters("mlp", {1, 28, 28}, 0));
+  Network net({1, 3, 3});
+  Network body(net.shape());
+  body.conv("conv", 1, 5, 1, 0, false);
+  net.residual(std::move(body), 1);
+  EXPECT_THAT(std::move(net).finish().error().what, HasSubstr("conv gets 1 x 3 x 3"));
 }
 
 // Other machines' runs begin with the same numbers: they are part of the contract.
