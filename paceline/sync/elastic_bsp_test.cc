@@ -227,6 +227,14 @@ TEST(ElasticBSPTest, HostileTimesStayBounded) {
   while (!policy.step(push(0, step++, 0)).release.empty()) ASSERT_LE(step, 20'003u);
 }
 
+TEST(ElasticBSPTest, AnIntervalCountsAs100HoursAtMost) {
+  ElasticBSP policy(with(4));
+  const std::int64_t hour = 3600 * s;
+  policy.step(join(0));
+  policy.step(push(0, 0, 200 * hour));
+  EXPECT_THAT(policy.step(push(0, 1, 400 * hour)).reason, HasSubstr("barrier at 1800000.000 s"));
+}
+
 // Pushes in 3,000 units with 5 % jitter, against figures of two independent simulations.
 TEST(ElasticBSPTest, ThroughputOnAnUnevenCluster) {
   const std::vector<std::int64_t> speeds{1'000'000, 1'100'000, 1'300'000, 2'000'000};

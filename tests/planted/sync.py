@@ -128,7 +128,8 @@ def test(tree):
 
 def copy_tree(tree):
     for part in ("cmake", "paceline/base", "paceline/sync", "tests/transcripts"):
-        shutil.copytree(ROOT / part, tree / part, dirs_exist_ok=True)
+        # With new times, else the build would keep what it made of the bug before.
+        shutil.copytree(ROOT / part, tree / part, dirs_exist_ok=True, copy_function=shutil.copy)
     (tree / "CMakeLists.txt").write_text(CMAKE)
     subprocess.run(["cmake", "-G", "Ninja", "-S", tree, "-B", tree / "build",
                     "-DCMAKE_CXX_FLAGS=-O1 -w"], check=True, capture_output=True)
