@@ -70,7 +70,15 @@ void Connection::read_next() {
 
 void Connection::on_read(const std::error_code& error, std::size_t n) {
   if (state_ == State::Closed) return;
-  if (error) return close(state_ == State::Leaving ? leaving_because_ : stream_error(error));
+  if (error && state_ == State::Leaving) return close(leaving_because_);
+  if (error) {
+    Error why = stream_error(error);
+    if (state_ == State::Proving && why.fix.empty()) {
+      why.what += " before it proved the job's secret";
+      why.fix = "is TLS on at both ends, or at none?";
+    }
+    return close(why);
+  }
   read_at_ = Clock::now();
   setup_.counters.bytes_in += n;
   if (state_ == State::Proving) {

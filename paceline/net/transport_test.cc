@@ -259,6 +259,7 @@ TEST_P(TransportContract, RandomBytesChangeNothingButACounter) {
   const std::string address = server.listen(any_address());
   worker.connect(kServer, address);
   ASSERT_TRUE(server.wait_for_event("up worker 3"));
+  ASSERT_TRUE(worker.wait_for_event("up server 0"));
 
   Rng rng(6);
   constexpr std::uint64_t kStrangers = 40;

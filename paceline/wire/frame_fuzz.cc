@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "paceline/wire/frame_fuzz_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  paceline::wire::testing::fuzz_frame(std::as_bytes(std::span(data, size)));
+  return 0;
+}
