@@ -126,12 +126,16 @@ void Coordinator::on(const ProcessDied& died) {
     if (membership_.is_in(WorkerId{died.node.index})) {
       leave(WorkerId{died.node.index}, failure);
     } else if (died.signal != 0 || died.exit_code != 0) {
-      note_failure(failure);
+      explain_failure(failure);
     }
     if (state_ == State::Starting) start_if_ready();
     end_if_nobody_is_left();
   } else if (died.node.role == Role::Evaluator) {
-    evaluator_left(failure);
+    if (evaluator_in_) {
+      evaluator_left(failure);
+    } else {
+      explain_failure(failure);
+    }
   } else if (server_of(died.node) != nullptr && state_ != State::Done) {
     note_failure(failure);
     end(4, cat(to_string(died.node), " ended: ", died.cause,
@@ -405,18 +409,22 @@ void Coordinator::note_failure(Failure failure) {
   if (state_ == State::Finishing || state_ == State::Done) return;
   failure.at = since_start();
   if (failure.node.role == Role::Worker) failure.at_step = stats_.workers[failure.node.index].steps;
-  // A broken link is seen before the launcher can tell why: one failure, not two.
-  for (Failure& known : stats_.failures) {
-    if (known.node != failure.node || known.signal != 0 || known.exit_code != 0) continue;
-    if (failure.cause != "signal" && failure.cause != "exit") continue;
-    known.cause = failure.cause;
-    known.signal = failure.signal;
-    known.exit_code = failure.exit_code;
-    known.text = known.text.empty() ? failure.text : cat(failure.text, " (", known.text, ")");
-    return;
-  }
   log(Level::Warning, cat(to_string(failure.node), " is out: ", failure.text));
   stats_.failures.push_back(std::move(failure));
+}
+
+// A process that is out already has ended: what was noted then (a broken link, its last words) and
+// how it ended are one failure.
+void Coordinator::explain_failure(Failure failure) {
+  const auto known = std::find_if(stats_.failures.rbegin(), stats_.failures.rend(),
+                                  [&](const Failure& other) { return other.node == failure.node; });
+  if (known == stats_.failures.rend() || known->cause == "signal" || known->cause == "exit") {
+    return note_failure(std::move(failure));
+  }
+  known->cause = failure.cause;
+  known->signal = failure.signal;
+  known->exit_code = failure.exit_code;
+  known->text = known->text.empty() ? failure.text : cat(failure.text, " (", known->text, ")");
 }
 
 void Coordinator::evaluator_left(Failure failure) {

@@ -144,6 +144,7 @@ class Coordinator {
   void leave(WorkerId worker, std::optional<Failure> failure);
   void depart(WorkerId worker);
   void note_failure(Failure failure);
+  void explain_failure(Failure failure);
   void evaluator_left(Failure failure);
   void end_if_nobody_is_left();
   int exit_code_of_failures() const;

@@ -202,7 +202,7 @@ void Cluster::see_input(Pid pid, const roles::Input& input) {
       if (process.node.role == Role::Server) updates_.arrived(process.node.index, push->push);
     }
     if (const auto* welcome = std::get_if<wire::Welcome>(&received->message)) {
-      process.incarnation = welcome->incarnation;
+      process.incarnation = std::max(process.incarnation, welcome->incarnation);
     }
     if (const auto* dropped = std::get_if<wire::Dropped>(&received->message)) {
       untold_.erase(dropped->push);
@@ -213,7 +213,9 @@ void Cluster::see_input(Pid pid, const roles::Input& input) {
     return;
   }
   const auto* down = std::get_if<roles::PeerDown>(&input);
-  if (down != nullptr && down->node == kCoordinator) told(process, process.incarnation);
+  if (down != nullptr && down->node == kCoordinator) {
+    told(process, std::exchange(process.incarnation, 0));
+  }
   if (options_.keep_log) {
     static constexpr const char* kNames[] = {"Started",  "Received",    "PeerUp",
                                              "PeerDown", "TimerFired",  "GradientComputed",
@@ -270,8 +272,14 @@ void Cluster::see_send(Pid pid, const roles::Send& send) {
   Process& process = *processes_[pid];
   const NodeId node = process.node;
   if (const auto* decide = std::get_if<wire::Decide>(&send.message)) {
+    for (const PushId& push : decide->drop) {
+      const bool lives = std::ranges::any_of(processes_, [&](const auto& each) {
+        return each->is_alive && each->node == worker_node(push.worker) &&
+               each->incarnation == push.incarnation;
+      });
+      if (lives && !updates_.dropped().contains(push)) untold_.try_emplace(push, world_.now());
+    }
     fail(updates_.decide(*decide));
-    for (const PushId& push : decide->drop) untold_.try_emplace(push, world_.now());
   } else if (const auto* release = std::get_if<wire::Release>(&send.message)) {
     fail(updates_.released({send.to.index}, *release));
   } else if (const auto* push = std::get_if<wire::Push>(&send.message)) {

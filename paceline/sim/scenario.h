@@ -96,12 +96,13 @@ struct Scenario {
   Time calm_from = std::chrono::hours(24);  // no loss, duplication or reordering from here on
   bool launcher = true;                     // that tells the coordinator when a process dies
 
-  // What a fault makes unavoidable; otherwise a run that ends with a code other than 0 is a
-  // failure.
+  // The faults may be such that no run survives them. Otherwise one that ends with a code other
+  // than 0 breaks promise 5.
   bool may_fail = false;
-  // With may_fail unset and no fault that costs a lease: no push is ever dropped, so what is
-  // trained depends on the seed alone (promise 4).
   Time limit = std::chrono::hours(24);
+
+  // Nothing takes a worker out: what is trained depends on the seed alone under bsp (promise 4).
+  bool is_calm() const { return faults.empty() && cuts.empty(); }
 };
 
 // The run of a configuration without faults, so that simulated and live can be compared.

@@ -53,6 +53,11 @@ std::string UpdateChecker::released(WorkerId worker, const wire::Release& releas
     return cat("promise 2: ", to_string(push), " is released from version ", release.version,
                ", the newest is ", version_);
   }
+  if (scenario_.policy == "bsp" && scenario_.is_calm() &&
+      release.batch != release.step * scenario_.run.workers + worker.value) {
+    return cat("promise 4: ", to_string(push), " has batch ", release.batch,
+               ", not that of its rank in the superstep");
+  }
   if (applied_.contains(release.batch)) {
     return cat("promise 6: batch ", release.batch, " is applied and leased again");
   }
@@ -205,7 +210,7 @@ std::string UpdateChecker::check_lr(const wire::Update& update) const {
   const double share = static_cast<double>(samples_) / static_cast<double>(scenario_.run.samples);
   const double base = optim::lr_at(scenario_.run.schedule, scenario_.run.lr, share);
   const auto m = static_cast<double>(update.pushes.size());
-  const bool calm = scenario_.faults.empty() && scenario_.cuts.empty();
+  const bool calm = scenario_.is_calm();
   const std::uint32_t least = calm ? scenario_.run.workers : 1;
   for (std::uint32_t n = least; n <= scenario_.run.workers; ++n) {
     const bool per_update = scenario_.run.lr_scale == optim::LrScale::PerUpdate;
