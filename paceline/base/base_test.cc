@@ -58,7 +58,8 @@ TEST(Text, NumbersAreTakenWholeOrNotAtAll) {
 }
 
 TEST(Text, TheNearestWordIsOffered) {
-  const std::vector<std::string> words{"batch_size", "momentum", "lr"};
+  const std::vector<std::string> words{"batch_size", "momentum", "lr", "train"};
+  EXPECT_EQ(nearest("trian", words), "train") << "neighbours swapped are one mistake";
   EXPECT_EQ(nearest("batchsize", words), "batch_size");
   EXPECT_EQ(nearest("momentun", words), "momentum");
   EXPECT_EQ(nearest("zebra", words), "");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace paceline::cli {
 struct ConfigArgs {
   std::string config;            // CONFIG.toml
   std::vector<std::string> set;  // "a.b=value"
-  std::string sync;              // empty: as configured
-  std::string code;              // empty: as configured
+  std::optional<std::string> sync;
+  std::optional<std::string> code;
   bool json = false;
 };
 struct TrainArgs : ConfigArgs {
@@ -56,6 +57,7 @@ int cmd_check(const CheckArgs& args);
 int cmd_policies(const ListArgs& args);
 int cmd_codes(const ListArgs& args);
 int cmd_models(const ListArgs& args);
+int cmd_datasets(const ListArgs& args);
 int cmd_zipline(const ZiplineArgs& args);
 int cmd_runs(const RunsArgs& args);
 int cmd_show(const ShowArgs& args);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,6 +13,8 @@ namespace paceline::cli {
 
 // Facts, to standard output.
 void print(std::string_view text);
+// Words broken into lines that fit a screen, each after an indent.
+std::string wrapped(std::string_view text, std::size_t indent);
 // One JSON value and nothing else, to standard output.
 void print_json(const nlohmann::ordered_json& value);
 

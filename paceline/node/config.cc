@@ -256,7 +256,7 @@ std::vector<Key> make_keys() {
           "Of everything that is drawn: first parameters, order of the samples."),
       key("run.dir", PACELINE_FIELD(run.dir), "Each run makes its own folder below it.", not_empty),
       key("model.name", PACELINE_FIELD(model.name), "See `paceline models`.", not_empty),
-      key("data.name", PACELINE_FIELD(data.name), "The data set; see `paceline models`.",
+      key("data.name", PACELINE_FIELD(data.name), "The data set; see `paceline datasets`.",
           not_empty),
       key("data.path", PACELINE_FIELD(data.path),
           "Folder of its published files, as they are; empty: where its package puts them."),
@@ -397,7 +397,7 @@ class Reader {
 
   Status read_file(std::string_view text);
   Status read(const Override& override);
-  Result<Config> finish() &&;
+  Result<Config> finish(const ConfigCheck& check) &&;
 
  private:
   Status take(const std::string& key, const toml::node& node);
@@ -570,9 +570,12 @@ Status Reader::check_cluster() const {
   return check_listen();
 }
 
-Result<Config> Reader::finish() && {
+Result<Config> Reader::finish(const ConfigCheck& check) && {
   for (const auto& ok : {check_train(), check_optimizer(), check_policy(), check_cluster()}) {
     if (!ok) return fail(ok.error());
+  }
+  if (check) {
+    if (auto ok = located(check(config_)); !ok) return fail(ok.error());
   }
   return std::move(config_);
 }
@@ -612,19 +615,20 @@ Result<Override> parse_override(std::string_view text) {
 }
 
 Result<Config> parse_config_text(std::string_view text, const std::string& name,
-                                 std::span<const Override> overrides) {
+                                 std::span<const Override> overrides, const ConfigCheck& check) {
   Reader reader(name);
   if (auto ok = reader.read_file(text); !ok) return fail(ok.error());
   for (const Override& override : overrides) {
     if (auto ok = reader.read(override); !ok) return fail(ok.error());
   }
-  return std::move(reader).finish();
+  return std::move(reader).finish(check);
 }
 
-Result<Config> parse_config(const std::string& path, std::span<const Override> overrides) {
+Result<Config> parse_config(const std::string& path, std::span<const Override> overrides,
+                            const ConfigCheck& check) {
   const Result<std::string> text = read_config_file(path);
   if (!text) return fail(text.error());
-  return parse_config_text(*text, path, overrides);
+  return parse_config_text(*text, path, overrides, check);
 }
 
 void complete(Config& config, std::uint64_t dataset_size) {
@@ -690,13 +694,12 @@ Duration step_floor(const Config& config, WorkerId worker) {
   return worker.value < floors.size() ? from_seconds(floors[worker.value] * 1e-3) : Duration{};
 }
 
-std::vector<KeyDoc> config_keys() {
-  const Config defaults;
+std::vector<KeyDoc> config_keys(const Config& config) {
   std::vector<KeyDoc> out;
   for (const Key& key : keys()) {
     out.push_back({.key = std::string(key.name),
                    .type = std::string(key.type),
-                   .default_value = key.print(defaults).value_or(""),
+                   .value = key.print(config).value_or(""),
                    .doc = std::string(key.doc)});
   }
   return out;
@@ -705,7 +708,7 @@ std::vector<KeyDoc> config_keys() {
 std::string config_keys_markdown() {
   std::string out = "| key | type | default | means |\n|---|---|---|---|\n";
   for (const KeyDoc& key : config_keys()) {
-    const std::string value = key.default_value.empty() ? "" : cat("`", key.default_value, "`");
+    const std::string value = key.value.empty() ? "" : cat("`", key.value, "`");
     out += cat("| `", key.key, "` | ", key.type, " | ", value, " | ", key.doc, " |\n");
   }
   return out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,12 +83,17 @@ struct Override {
 // "a.b=value", as --set takes it.
 Result<Override> parse_override(std::string_view text);
 
-// Code::InvalidArgument for all that is wrong, with file and line (or the option) in `where`. Names
-// of models and data sets are not looked up here.
-Result<Config> parse_config(const std::string& path, std::span<const Override> overrides = {});
+// What the caller knows and this folder does not: models and data sets. An error names the key in
+// `where`.
+using ConfigCheck = std::function<Status(const Config&)>;
+
+// Code::InvalidArgument for all that is wrong, with file and line (or the option) in `where`.
+Result<Config> parse_config(const std::string& path, std::span<const Override> overrides = {},
+                            const ConfigCheck& check = {});
 // name: what errors call the text.
 Result<Config> parse_config_text(std::string_view text, const std::string& name,
-                                 std::span<const Override> overrides = {});
+                                 std::span<const Override> overrides = {},
+                                 const ConfigCheck& check = {});
 
 // The budget in samples. dataset_size: of the training set.
 void complete(Config& config, std::uint64_t dataset_size);
@@ -100,14 +106,14 @@ roles::CoordinatorOptions coordinator_options(const Config& config);
 // Of that worker's steps; zero if none is set.
 Duration step_floor(const Config& config, WorkerId worker);
 
-// What may stand in a configuration, in order.
+// What may stand in a configuration, in order, and what stands there in this one.
 struct KeyDoc {
-  std::string key;            // "train.batch_size"
-  std::string type;           // "whole number"
-  std::string default_value;  // as TOML; empty: not set
+  std::string key;    // "train.batch_size"
+  std::string type;   // "a whole number"
+  std::string value;  // as TOML, and JSON as well; empty: not set
   std::string doc;
 };
-std::vector<KeyDoc> config_keys();
+std::vector<KeyDoc> config_keys(const Config& config = {});
 // As a table for docs/reference/config.md.
 std::string config_keys_markdown();
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "paceline/node/summary.h"
 

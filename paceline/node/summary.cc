@@ -131,6 +131,16 @@ Result<Json> read_summary(const RunFolder& run) {
   return summary;
 }
 
+Json config_json(const Config& config) {
+  Json out;
+  for (const KeyDoc& key : config_keys(config)) {
+    Json* at = &out;
+    for (const std::string_view part : split(key.key, '.')) at = &(*at)[std::string(part)];
+    *at = key.value.empty() ? Json(nullptr) : Json::parse(key.value, nullptr, false);
+  }
+  return out;
+}
+
 int exit_code(const Error& error) {
   switch (error.code) {
     case Code::InvalidArgument:

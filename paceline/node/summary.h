@@ -29,6 +29,9 @@ std::string summary_text(const Json& summary);  // of summary_json, indented, wi
 // Code::NotFound before the run's end, Code::Corruption if it is not a summary.
 Result<Json> read_summary(const RunFolder& run);
 
+// The configuration as nested objects; a key that is not set is null.
+Json config_json(const Config& config);
+
 // 2 the user's words, 3 data, 4 a process, 5 the machine, 130 cancelled.
 int exit_code(const Error& error);
 // "ok" for 0, "usage", "data", "process", "machine", "interrupted", "terminated", "bug".

@@ -1,0 +1,221 @@
+#include "paceline/node/chart.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "paceline/base/text.h"
+
+namespace paceline::node {
+namespace {
+
+// In units of the drawing; the page scales it.
+constexpr double kWidth = 640;
+constexpr double kHeight = 340;
+constexpr double kLeft = 62;
+constexpr double kRight = 16;
+constexpr double kTop = 34;
+constexpr double kBottom = 46;
+constexpr std::size_t kGroupLabels = 16;  // at most so many stand below the bars
+
+struct Range {
+  double low = 0;
+  double high = 1;
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+// From values to places.
+struct Frame {
+  Range x;
+  Range y;
+  double x_at(double value) const {
+    return kLeft + (value - x.low) / (x.high - x.low) * (kWidth - kLeft - kRight);
+  }
+  double y_at(double value) const {
+    return kHeight - kBottom - (value - y.low) / (y.high - y.low) * (kHeight - kTop - kBottom);
+  }
+};
+
+std::string place(double value) { return fixed(value, 1); }
+
+// Short, as an axis has it: "150k", "0.25".
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e9) return cat(to_text(std::round(value / 1e7) / 100), "G");
+  if (size >= 1e6) return cat(to_text(std::round(value / 1e4) / 100), "M");
+  if (size >= 1e4) return cat(to_text(std::round(value / 10) / 100), "k");
+  return to_text(std::round(value * 1e4) / 1e4);
+}
+std::string y_text(const ChartText& text, double value) {
+  return text.y_percent ? cat(to_text(std::round(value * 1e4) / 100), " %") : short_number(value);
+}
+
+std::string label(double x, double y, std::string_view css, std::string_view text) {
+  return cat("<text x=\"", place(x), "\" y=\"", place(y), "\" class=\"", css, "\">",
+             escape_html(text), "</text>");
+}
+std::string line(double x1, double y1, double x2, double y2, std::string_view css) {
+  return cat("<line x1=\"", place(x1), "\" y1=\"", place(y1), "\" x2=\"", place(x2), "\" y2=\"",
+             place(y2), "\" class=\"", css, "\"/>");
+}
+
+std::string begin(const ChartText& text) {
+  return cat("<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-label=\"",
+             escape_html(text.title), "\">", label(kLeft, 18, "title", text.title),
+             label((kLeft + kWidth - kRight) / 2, kHeight - 8, "axis mid", text.x));
+}
+
+std::string y_axis(const ChartText& text, const Frame& frame) {
+  std::string out;
+  for (const double tick : ticks(frame.y.low, frame.y.high, 6)) {
+    const double y = frame.y_at(tick);
+    out += line(kLeft, y, kWidth - kRight, y, "grid");
+    out += label(kLeft - 8, y + 4, "axis end", y_text(text, tick));
+  }
+  return out;
+}
+
+std::string x_axis(const Frame& frame) {
+  std::string out = line(kLeft, kHeight - kBottom, kWidth - kRight, kHeight - kBottom, "frame");
+  for (const double tick : ticks(frame.x.low, frame.x.high, 7)) {
+    const double x = frame.x_at(tick);
+    out += line(x, kHeight - kBottom, x, kHeight - kBottom + 4, "frame");
+    out += label(x, kHeight - kBottom + 18, "axis mid", short_number(tick));
+  }
+  return out;
+}
+
+std::string empty_chart(const ChartText& text) {
+  return cat(begin(text), label(kWidth / 2, kHeight / 2, "axis mid", "nothing was measured"),
+             "</svg>\n");
+}
+
+std::string colour(std::size_t series) { return cat("s", series % kChartColours); }
+
+std::string drawn(const ChartText& text, const Frame& frame, const Series& series,
+                  std::size_t index) {
+  std::string path;
+  std::string dots;
+  for (const auto& [x, y] : series.points) {
+    path += cat(path.empty() ? "M" : " L", place(frame.x_at(x)), " ", place(frame.y_at(y)));
+    dots += cat("<circle cx=\"", place(frame.x_at(x)), "\" cy=\"", place(frame.y_at(y)),
+                "\" r=\"3\"><title>", escape_html(series.name), ": ", y_text(text, y), " at ",
+                short_number(x), " ", escape_html(text.x), "</title></circle>");
+  }
+  return cat("<g class=\"", colour(index), "\"><path d=\"", path, "\"/>", dots, "</g>");
+}
+
+// A little air above and below, and never an empty range.
+Range padded(Range range, bool is_share) {
+  const double pad = std::max((range.high - range.low) * 0.06, 1e-6 * std::abs(range.high) + 1e-9);
+  Range out{range.low - pad, range.high + pad};
+  if (is_share) out = {std::max(out.low, 0.0), std::min(std::max(out.high, out.low + 0.01), 1.0)};
+  if (out.high <= out.low) out.low = out.high - 0.01;
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> ticks(double low, double high, int count) {
+  const double span = high - low;
+  if (!(span > 0) || !std::isfinite(span) || count < 1) return {low};
+  const double rough = span / count;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double nice : {1.0, 2.0, 2.5, 5.0}) {
+    if (nice * power >= rough * 0.999) {
+      step = nice * power;
+      break;
+    }
+  }
+  std::vector<double> out;
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
+    out.push_back(i * step);
+  }
+  return out;
+}
+
+std::string line_chart(const ChartText& text, std::span<const Series> series,
+                       std::optional<double> level) {
+  std::optional<Range> y;
+  Range x{0, 0};
+  for (const Series& one : series) {
+    for (const auto& point : one.points) {
+      if (!y) y = Range{point.second, point.second};
+      x.take(point.first);
+      y->take(point.second);
+    }
+  }
+  if (!y) return empty_chart(text);
+  if (level) y->take(*level);
+  if (x.high <= 0) x.high = 1;
+  const Frame frame{x, padded(*y, text.y_percent)};
+  std::string out = begin(text) + y_axis(text, frame) + x_axis(frame);
+  if (level) {
+    const double at = frame.y_at(*level);
+    out += line(kLeft, at, kWidth - kRight, at, "level");
+    out += label(kWidth - kRight, at - 5, "axis end", cat("target ", y_text(text, *level)));
+  }
+  for (std::size_t i = 0; i < series.size(); ++i) out += drawn(text, frame, series[i], i);
+  return out + "</svg>\n";
+}
+
+std::string bar_chart(const ChartText& text, std::span<const std::string> groups,
+                      std::span<const Bars> series) {
+  Range y{0, 0};
+  for (const Bars& bars : series) {
+    for (const auto& value : bars.values) y.take(value.value_or(0));
+  }
+  if (groups.empty()) return empty_chart(text);
+  y.high = y.high > 0 ? y.high * 1.06 : 1;
+  const Frame frame{{0, static_cast<double>(groups.size())}, y};
+  std::string out = begin(text) + y_axis(text, frame);
+  const double group = frame.x_at(1) - frame.x_at(0);
+  const double bar = group * 0.8 / static_cast<double>(std::max<std::size_t>(series.size(), 1));
+  const std::size_t every = (groups.size() + kGroupLabels - 1) / kGroupLabels;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const double left = frame.x_at(static_cast<double>(g)) + group * 0.1;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      if (g >= series[i].values.size() || !series[i].values[g]) continue;
+      const double value = *series[i].values[g];
+      const double top = frame.y_at(value);
+      out += cat("<rect class=\"", colour(i), "\" x=\"", place(left + static_cast<double>(i) * bar),
+                 "\" y=\"", place(top), "\" width=\"", place(std::max(bar * 0.92, 0.5)),
+                 "\" height=\"", place(kHeight - kBottom - top), "\"><title>",
+                 escape_html(series[i].name), ", ", escape_html(groups[g]), ": ",
+                 y_text(text, value), "</title></rect>");
+    }
+    if (g % every == 0) {
+      out += label(left + group * 0.4, kHeight - kBottom + 18, "axis mid", groups[g]);
+    }
+  }
+  out += line(kLeft, kHeight - kBottom, kWidth - kRight, kHeight - kBottom, "frame");
+  return out + "</svg>\n";
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace paceline::node
