@@ -85,11 +85,12 @@ Status Trace::on_input(Time now, const roles::Input& input) {
   const NodeId from = received->from;
   if (const auto* progress = std::get_if<wire::Progress>(&received->message)) {
     const auto step = steps_.find(from);
-    if (step == steps_.end()) return {};
-    const Span done = std::move(step->second);
-    steps_.erase(step);
+    if (step == steps_.end() || step->second.release.incarnation != progress->incarnation ||
+        step->second.release.step != progress->step) {
+      return {};
+    }
     waits_[from] = now;
-    return span(track_of(from), done.name, done.begin, now, step_args(*progress));
+    return end_step(from, now, step_args(*progress));
   }
   if (const auto* evaluated = std::get_if<wire::Evaluated>(&received->message)) {
     const auto evaluation = evaluations_.find(evaluated->number);
@@ -102,19 +103,36 @@ Status Trace::on_input(Time now, const roles::Input& input) {
   return {};
 }
 
+Status Trace::end_step(NodeId worker, Time now, const std::string& args) {
+  const Span done = std::move(steps_.extract(worker).mapped());
+  return span(track_of(worker), done.name, done.begin, now, args);
+}
+
+Status Trace::on_release(NodeId worker, Time now, const wire::Release& release) {
+  if (auto named = name_track(worker); !named) return named;
+  const auto open = steps_.find(worker);
+  if (open != steps_.end()) {
+    if (open->second.release.incarnation == release.incarnation &&
+        open->second.release.step == release.step) {
+      return {};  // said again
+    }
+    // Its push was complete before its Progress came, by another link: there was no wait.
+    if (auto ended = end_step(worker, now, {}); !ended) return ended;
+  }
+  steps_[worker] = {now, cat("step ", release.step), {release.incarnation, release.step}};
+  const auto waited = waits_.find(worker);
+  if (waited == waits_.end()) return {};
+  const Time since = waited->second;
+  waits_.erase(waited);
+  return span(track_of(worker), "wait", since, now);
+}
+
 Status Trace::on_output(Time now, const roles::Output& output) {
   const auto* sent = std::get_if<roles::Send>(&output);
   if (sent == nullptr) return {};
   const NodeId to = sent->to;
   if (const auto* release = std::get_if<wire::Release>(&sent->message)) {
-    if (auto named = name_track(to); !named) return named;
-    if (steps_.contains(to)) return {};  // said again
-    steps_[to] = {now, cat("step ", release->step)};
-    const auto waited = waits_.find(to);
-    if (waited == waits_.end()) return {};
-    const Time since = waited->second;
-    waits_.erase(waited);
-    return span(track_of(to), "wait", since, now);
+    return on_release(to, now, *release);
   }
   if (const auto* evaluate = std::get_if<wire::Evaluate>(&sent->message)) {
     if (auto named = name_track(to); !named) return named;

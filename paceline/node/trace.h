@@ -33,6 +33,7 @@ class Trace {
   struct Span {
     Time begin{};
     std::string name;
+    wire::Release release = {};  // of a step
   };
 
   Trace(LineFile file, std::uint64_t max_events) : file_(std::move(file)), left_(max_events) {}
@@ -42,6 +43,8 @@ class Trace {
   Status mark(std::uint32_t track, const std::string& name, Time at, const std::string& args = {});
   Status name_track(NodeId node);
   Status emit(const std::string& event);
+  Status end_step(NodeId worker, Time now, const std::string& args);
+  Status on_release(NodeId worker, Time now, const wire::Release& release);
 
   LineFile file_;
   std::uint64_t left_;
