@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -18,6 +20,41 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 Result<Message> again(const Message& message) {
   return decode(type_of(message), bytes_of(encode(message)));
+}
+
+// ---- a field that is added to a struct must be added to codec.cc as well ----
+
+struct Anything {
+  template <typename T>
+  operator T() const;  // NOLINT(google-explicit-constructor): never defined, only asked for
+};
+template <typename T, std::size_t... kIndices>
+constexpr bool takes(std::index_sequence<kIndices...>) {
+  return requires { T{(static_cast<void>(kIndices), Anything{})...}; };
+}
+template <typename T, std::size_t kCount = 0>
+constexpr std::size_t fields() {
+  if constexpr (takes<T>(std::make_index_sequence<kCount + 1>())) {
+    return fields<T, kCount + 1>();
+  } else {
+    return kCount;
+  }
+}
+template <std::size_t... kIndices>
+std::vector<std::size_t> fields_of_all(std::index_sequence<kIndices...>) {
+  return {fields<std::variant_alternative_t<kIndices, Message>>()...};
+}
+
+TEST(Codec, KnowsEveryField) {
+  const std::vector<std::size_t> known = {2, 4, 4, 2, 9, 0, 0, 1, 5, 3, 2, 1, 1, 1, 1,
+                                          2, 1, 1, 4, 2, 6, 2, 2, 4, 1, 1, 2, 0, 1};
+  EXPECT_EQ(fields_of_all(std::make_index_sequence<kTypes>()), known)
+      << "add the field to paceline.proto, codec.cc and message_generator.h, then here";
+  EXPECT_EQ(fields<Shard>(), 4U);
+  EXPECT_EQ(fields<Update>(), 2U);
+  EXPECT_EQ(fields<Recipient>(), 3U);
+  EXPECT_EQ(fields<PushId>(), 3U);
+  EXPECT_EQ(fields<NodeId>(), 2U);
 }
 
 // Every field of every message survives the wire.
