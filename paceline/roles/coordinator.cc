@@ -77,6 +77,7 @@ void Coordinator::on(const Started&) {
   nobody_since_ = now_;
   reminded_ = now_;
   evaluator_heard_ = now_;
+  ticked_ = now_;
   stats_.started = now_;
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
 }
@@ -476,6 +477,7 @@ void Coordinator::take(NodeId from, const wire::Goodbye&) {
 void Coordinator::on(const TimerFired& fired) {
   if (fired.id != TimerId::Tick) return;
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
+  if (now_ - std::exchange(ticked_, now_) > kFrozen) forgive_silence();
   if (now_ - pinged_ >= kPing) {
     ping();
     repeat_evaluations();
@@ -485,6 +487,13 @@ void Coordinator::on(const TimerFired& fired) {
   if (state_ == State::Starting) watch_the_start();
   if (state_ == State::Finishing) watch_the_finish();
   if (state_ == State::Training && now_ - recorded_ >= options_.metrics_every) record_metrics();
+}
+
+void Coordinator::forgive_silence() {
+  for (const WorkerId worker : membership_.members()) membership_.heard(worker, now_);
+  for (ServerState& server : servers_) server.since = server.heard = now_;
+  evaluator_heard_ = now_;
+  nobody_since_ = now_;
 }
 
 void Coordinator::ping() {

@@ -152,6 +152,7 @@ class Coordinator {
   void watch_the_workers();
   void watch_the_start();
   void ping();
+  void forgive_silence();
 
   // coordinator_decide.cc: the life of a push
   void feed(std::variant<sync::Joined, sync::Pushed, sync::Left> what);
@@ -197,6 +198,7 @@ class Coordinator {
   std::optional<WorkerId> initialiser_;
   Time nobody_since_{};
   Time reminded_{};
+  Time ticked_{};
   Time pinged_{};
   std::uint64_t ping_number_ = 0;
 

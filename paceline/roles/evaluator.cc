@@ -35,6 +35,7 @@ void Evaluator::stop(int exit_code, const std::string& why) {
 
 void Evaluator::on(const Started&) {
   coordinator_heard_ = now_;
+  ticked_ = now_;
   out_.emplace_back(Connect{kCoordinator, options_.coordinator});
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
 }
@@ -45,6 +46,11 @@ void Evaluator::join() {
 }
 
 void Evaluator::on(const PeerUp& up) {
+  if (up.node.role == Role::Server && up.node.index < shards_.size()) {
+    for (const Task& task : tasks_) {  // what was sent before the link was there is lost
+      if (!task.parameters[up.node.index]) send(up.node, wire::Pull{0, task.what.number});
+    }
+  }
   if (up.node != kCoordinator) return;
   coordinator_up_ = true;
   coordinator_heard_ = now_;
@@ -135,6 +141,7 @@ void Evaluator::on(const Measured& measured) {
 void Evaluator::on(const TimerFired& fired) {
   if (fired.id != TimerId::Tick) return;
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
+  if (now_ - std::exchange(ticked_, now_) > kFrozen) coordinator_heard_ = now_;
   if (now_ - coordinator_heard_ > options_.give_up) {
     return stop(4, cat("the coordinator at ", options_.coordinator, " has said nothing for ",
                        fixed(to_seconds(now_ - coordinator_heard_), 0), " s; is it running?"));

@@ -65,6 +65,7 @@ class Evaluator {
   bool stopped_ = false;
   bool coordinator_up_ = false;
   Time coordinator_heard_{};
+  Time ticked_{};
   Time asked_{};
   std::uint64_t attempt_ = 0;
   std::vector<wire::Shard> shards_;                                    // empty: not welcomed yet

@@ -40,6 +40,10 @@ struct PeerDown {
 };
 inline constexpr Duration kLinkTimeout = std::chrono::seconds(15);
 
+// Ticks that far apart mean that this process itself was frozen (SIGSTOP, a laptop's lid): what the
+// others said meanwhile is yet to be read, so nobody is silent.
+inline constexpr Duration kFrozen = std::chrono::seconds(3);
+
 enum class TimerId : std::uint8_t { Tick, StepFloor };
 struct TimerFired {
   TimerId id;

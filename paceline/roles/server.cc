@@ -38,6 +38,7 @@ void Server::fail(int exit_code, const std::string& why) {
 
 void Server::on(const Started&) {
   coordinator_heard_ = now_;
+  ticked_ = now_;
   out_.emplace_back(Connect{kCoordinator, options_.coordinator});
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
 }
@@ -223,6 +224,7 @@ void Server::take(NodeId from, const wire::Pull& pull) {
 void Server::on(const TimerFired& fired) {
   if (fired.id != TimerId::Tick) return;
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
+  if (now_ - std::exchange(ticked_, now_) > kFrozen) coordinator_heard_ = now_;
   if (now_ - coordinator_heard_ > options_.give_up) {
     return fail(4, cat("the coordinator at ", options_.coordinator, " has said nothing for ",
                        fixed(to_seconds(now_ - coordinator_heard_), 0),

@@ -86,6 +86,7 @@ class Server {
   bool stopped_ = false;
   bool coordinator_up_ = false;
   Time coordinator_heard_{};
+  Time ticked_{};
 
   std::vector<float> parameters_;  // empty: not configured yet
   bool initialised_ = false;

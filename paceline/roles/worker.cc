@@ -43,6 +43,7 @@ Worker::Server* Worker::server_of(NodeId node) {
 
 void Worker::on(const Started&) {
   coordinator_heard_ = now_;
+  ticked_ = now_;
   out_.emplace_back(Connect{kCoordinator, options_.coordinator});
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
 }
@@ -286,6 +287,10 @@ void Worker::on(const TimerFired& fired) {
     return;
   }
   out_.emplace_back(SetTimer{TimerId::Tick, now_ + kTick});
+  if (now_ - std::exchange(ticked_, now_) > kFrozen) {
+    coordinator_heard_ = now_;
+    for (Server& server : servers_) server.since = now_;
+  }
   if (now_ - coordinator_heard_ > options_.give_up) {
     return fail(4, cat("the coordinator at ", options_.coordinator, " has said nothing for ",
                        fixed(to_seconds(now_ - coordinator_heard_), 0),

@@ -122,6 +122,7 @@ class Worker {
   std::uint64_t pushed_bytes_ = 0;  // since the last Progress
   std::uint64_t pulled_bytes_ = 0;
 
+  Time ticked_{};
   Duration retry_wait_;
   Time asked_{};
 };

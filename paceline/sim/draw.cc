@@ -175,13 +175,15 @@ class Drawer {
         case 3:
           fault = {.kind = Fault::Kind::Pause,
                    .node = worker_node(a_worker()),
-                   .length = between(milliseconds(10), seconds(40))};
+                   .length = between(milliseconds(10), seconds(60))};
           break;
-        case 4:
+        case 4: {
+          const bool of_server = one_in(2);
           fault = {.kind = Fault::Kind::Pause,
-                   .node = one_in(2) ? a_server() : kCoordinator,
-                   .length = between(milliseconds(10), seconds(9))};
+                   .node = of_server ? a_server() : kCoordinator,
+                   .length = between(milliseconds(10), seconds(of_server ? 9 : 22))};
           break;
+        }
         case 5:
         case 6:
           draw_break(fault);

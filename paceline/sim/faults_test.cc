@@ -88,6 +88,22 @@ TEST_P(Faults, AShortPauseCostsNothingButTime) {
   EXPECT_EQ(result.stats.leases_lost, 0U);
 }
 
+// It hears nobody while it is frozen itself, and blames nobody for it. A worker that was frozen for
+// longer than its own patience comes back instead of giving up.
+TEST_P(Faults, WhoeverWasFrozenItselfDoesNotTakeTheOthersForDead) {
+  Scenario scenario = plain(GetParam());
+  scenario.run.evaluator = true;
+  scenario.faults = {
+      {.kind = Kind::Pause, .node = kCoordinator, .at = milliseconds(700), .length = seconds(25)}};
+  const SimResult result = run_well(scenario);
+  EXPECT_TRUE(result.stats.failures.empty());
+
+  scenario.run.samples = 24'000;
+  scenario.faults = {
+      {.kind = Kind::Pause, .node = worker_node({2}), .step = 3, .length = seconds(50)}};
+  EXPECT_GT(steps_of(run_well(scenario), 2), 10U);
+}
+
 TEST_P(Faults, AServerKilledEndsTheRunAndIsNamed) {
   for (const bool launcher : {true, false}) {
     Scenario scenario = plain(GetParam());
@@ -226,6 +242,21 @@ TEST(Start, NamesTheServerThatIsMissing) {
   EXPECT_EQ(result.failure, "");
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.why, HasSubstr("server 1"));
+}
+
+// Before training begins nothing is lost with a server: another process may take its place.
+TEST(Start, SurvivesAServerThatIsStartedAgain) {
+  for (std::int64_t at = 0; at <= 10; ++at) {
+    Scenario scenario = plain("bsp");
+    scenario.launcher = false;
+    scenario.network.latency = milliseconds(2);
+    scenario.faults = {{.kind = Kind::Kill,
+                        .node = server_node(1),
+                        .at = milliseconds(at),
+                        .restart_after = milliseconds(100)}};
+    const SimResult result = run_well(scenario);
+    EXPECT_LT(result.ended, seconds(20)) << at << " ms";
+  }
 }
 
 // Whoever gives the first parameters may die while it does, at any moment.
