@@ -42,6 +42,8 @@ TEST(Catalog, EveryModelFitsItsDataSet) {
     ASSERT_TRUE(layers) << to_string(layers.error());
     EXPECT_EQ(layers->front().in, (*data)->shape);
     EXPECT_EQ(layers->back().out, (Shape{(*data)->classes, 1, 1}));
+    const auto norms = std::ranges::count(*layers, Op::BatchNorm, &Layer::op);
+    EXPECT_EQ(model.batch_norm, norms > 0) << model.name;
     EXPECT_FALSE(model.doc.empty());
     EXPECT_FALSE(model.source.empty());
   }

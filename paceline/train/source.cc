@@ -68,6 +68,7 @@ Status check_task(const Task& task) {
 
 float gradient_of(const Task& task, FlatView& view, const roles::GradientTask& what) {
   view.set_parameters(what.parameters);
+  task.module->train();  // an evaluation may share the module
   std::vector<std::int64_t> indices(what.samples.begin(), what.samples.end());
   view.drop_gradient();
   const Tensor loss = task.loss(torch::tensor(indices, torch::kInt64));
@@ -143,10 +144,8 @@ Result<std::unique_ptr<TorchSource>> TorchSource::create(Task task) {
   if (!task.loss || task.samples == 0) {
     return fail(Code::InvalidArgument, "the task has no loss or no samples", "see make_task");
   }
-  return at_border("taking the model over", [&] {
-    task.module->train();
-    return std::unique_ptr<TorchSource>(new TorchSource(std::move(task)));
-  });
+  return at_border("taking the model over",
+                   [&] { return std::unique_ptr<TorchSource>(new TorchSource(std::move(task))); });
 }
 
 void TorchSource::initial_parameters(std::span<float> parameters) {

@@ -1,5 +1,6 @@
 #include "paceline/train/train.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -160,6 +161,7 @@ TEST(Source, AGradientDependsOnNothingButItsTask) {
   for (float& value : other) value *= 1.5F;
   const std::vector<float> first = gradient_of(*a, one.flat, {1, 2, 3});
   gradient_of(*a, other, {4, 5, 6, 7});
+  one.module->eval();  // as an evaluation leaves it
   EXPECT_EQ(gradient_of(*a, one.flat, {1, 2, 3}), first);
   EXPECT_EQ(gradient_of(*b, one.flat, {1, 2, 3}), first);
   std::vector<float> initial(other.size());
@@ -285,6 +287,10 @@ TEST(Builtin, MeasuresFashionMnistAndNamesWhatIsMissing) {
   EXPECT_NEAR(before.accuracy, 0.1, 0.1);
   EXPECT_NEAR(before.loss, std::log(10), 1);
   EXPECT_FALSE(evaluation->evaluate(std::span(parameters).first(5)));
+  std::ranges::fill(parameters, 0.0F);  // all classes alike
+  const auto blank = evaluation->evaluate(parameters).value();
+  EXPECT_DOUBLE_EQ(blank.accuracy, 0.1);
+  EXPECT_NEAR(blank.loss, std::log(10), 1e-6);
 }
 
 }  // namespace
