@@ -164,6 +164,7 @@ TEST(Source, AGradientDependsOnNothingButItsTask) {
   one.module->eval();  // as an evaluation leaves it
   EXPECT_EQ(gradient_of(*a, one.flat, {1, 2, 3}), first);
   EXPECT_EQ(gradient_of(*b, one.flat, {1, 2, 3}), first);
+  gradient_of(*a, other, {4, 5});
   std::vector<float> initial(other.size());
   a->initial_parameters(initial);
   EXPECT_EQ(initial, one.flat);
