@@ -138,7 +138,8 @@ TEST_P(TransportContract, CarriesPayloadsOfAnySizeWhole) {
 
   std::vector<Payload> sent;
   std::size_t bytes = 0;
-  for (const std::size_t size : {20'000'000, 0, 1, 65'536, 3, 40'000, 1'000'003, 8, 2'000'000}) {
+  constexpr std::size_t kSizes[] = {20'000'000, 0, 1, 65'536, 3, 40'000, 1'000'003, 8, 2'000'000};
+  for (const std::size_t size : kSizes) {
     sent.push_back(size == 0 ? nullptr : random_payload(worker.pool, size, size));
     bytes += size;
   }
@@ -454,6 +455,7 @@ TEST_P(TransportContract, DisconnectInTheMiddleOfWhatIsReceived) {
     for (int i = 0; i < 10; ++i) t.send(kWorker, wire::Ping{});
   });
   ASSERT_TRUE(server.wait_for_event("down worker 3"));
+  ASSERT_TRUE(worker.wait_for_messages(1));
   EXPECT_EQ(worker.got().size(), 1U);
 }
 
