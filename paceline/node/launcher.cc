@@ -244,7 +244,8 @@ Status Launcher::start_others() {
   return {};
 }
 
-// For people and tools: who is who. Nothing of the run depends on it.
+// For people and tools: who is who, and when (on the host's monotonic clock) the run's time is
+// zero. Nothing of the run depends on it.
 void Launcher::write_process_list() const {
   auto list = nlohmann::ordered_json::array();
   for (const Member& member : members_) {
@@ -252,7 +253,8 @@ void Launcher::write_process_list() const {
                     {"rank", member.node.index},
                     {"pid", member.child.pid()}});
   }
-  (void)write_file(options_.folder.path / "processes.json", list.dump(1) + "\n");
+  const nlohmann::ordered_json all = {{"epoch_nanoseconds", job_.epoch}, {"processes", list}};
+  (void)write_file(options_.folder.path / "processes.json", all.dump(1) + "\n");
 }
 
 // ---- while it runs ----

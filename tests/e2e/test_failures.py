@@ -1,0 +1,108 @@
+"""Processes that are stopped and killed: the run goes on, or ends and says why; nobody is left."""
+
+import os
+import signal
+import time
+
+import pytest
+from conftest import processes_of, send, wait_for
+
+POLICIES = ["bsp", "asp", "ssp:3", "dssp:3-15", "dssp_literal:3-15", "elastic_bsp:15"]
+STEADY = {"cluster__step_floor_ms": "[40, 40, 40]"}  # so that there is a middle
+ENDLESS = {**STEADY, "train__samples": 8_000_000}
+MID_STEP = {"model__name": "cnn", "train__batch_size": 6000, "train__samples": 8_000_000}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_killed_worker_is_missed_at_once_and_the_others_finish(train, policy):
+    run = train(policy, **STEADY)
+    run.wait_for_pushes(30)
+    killed_at = time.monotonic_ns()
+    os.kill(run.pid("worker", 1), signal.SIGKILL)
+    summary = run.finish()
+    assert summary["exit"] == "ok"
+    assert summary["samples"] == 1920
+    failure, = summary["failures"]
+    assert (failure["role"], failure["rank"], failure["signal"]) == ("worker", 1, 9)
+    assert failure["cause"] == "signal"
+    assert "worker 1" in run.errors() and "SIGKILL" in run.errors()
+    killed = run.seconds_of(killed_at)
+    # Well before a heartbeat could tell: the connection broke.
+    left = next(d["now"] * 1e-9 for d in run.decisions() if d["event"] == "left")
+    assert left - killed < 5
+    moved = {d["push"][0]: d["now"] * 1e-9 - killed for d in reversed(run.decisions())
+             if d["event"] == "pushed" and d["now"] * 1e-9 > left}
+    assert set(moved) == {0, 2} and max(moved.values()) < 5, moved
+    print(f"{policy}: missed after {left - killed:.3f} s, others moved after {moved}")
+    assert run.left_over() == []
+
+
+@pytest.mark.parametrize("role", ["server", "coordinator"])
+def test_a_lost_server_or_coordinator_ends_the_run_and_is_named(train, role):
+    run = train("bsp", **ENDLESS)
+    run.wait_for_pushes(10)
+    os.kill(run.pid(role), signal.SIGKILL)
+    assert run.end() == 4
+    assert role in run.errors() and "SIGKILL" in run.errors()
+    assert f"{role}-0.log" in run.errors()
+    assert run.summary()["exit"] == "process"
+    assert run.left_over() == []
+
+
+def test_all_workers_lost_ends_the_run(train):
+    run = train("elastic_bsp", **ENDLESS)
+    run.wait_for_pushes(10)
+    for rank in range(3):
+        os.kill(run.pid("worker", rank), signal.SIGKILL)
+    assert run.end() == 4
+    assert len(run.summary()["failures"]) == 3
+    assert run.left_over() == []
+
+
+def test_a_lost_evaluator_does_not_stop_training(train):
+    run = train("bsp", **STEADY)
+    run.wait_for_pushes(10)
+    os.kill(run.pid("evaluator"), signal.SIGKILL)
+    summary = run.finish()
+    assert summary["samples"] == 1920
+    assert [f["role"] for f in summary["failures"]] == ["evaluator"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_mid_step_ends_all_in_under_five_seconds(train, number, code):
+    run = train("bsp", **MID_STEP)  # a step takes seconds
+    wait_for("training to begin", lambda: "training begins" in run.log("coordinator"))
+    began = time.monotonic()
+    send(run, number)
+    assert run.end() == code
+    assert time.monotonic() - began < 5
+    assert run.left_over() == []
+    assert run.summary()["exit"] == ("interrupted" if code == 130 else "terminated")
+
+
+def test_ctrl_c_before_training_begins(train):
+    run = train("bsp", **ENDLESS)
+    run.folder()
+    send(run)
+    assert run.end() == 130
+    assert run.left_over() == []
+    assert run.summary()["steps"] in ([], [0, 0, 0])
+
+
+def test_ctrl_c_from_the_terminal_reaches_the_whole_group(train):
+    run = train("elastic_bsp", **ENDLESS)
+    run.wait_for_pushes(10)
+    os.killpg(run.process.pid, signal.SIGINT)
+    assert run.end() == 130
+    assert run.summary()["failures"] == []
+    assert run.left_over() == []
+
+
+def test_killing_the_launcher_leaves_nobody(train):
+    run = train("bsp", **ENDLESS)
+    run.wait_for_pushes(10)
+    folder = run.folder()
+    assert len(processes_of(folder)) == 7  # coordinator, 2 servers, 3 workers, evaluator
+    run.process.kill()
+    run.process.wait()
+    wait_for("all processes to be gone", lambda: not processes_of(folder))
