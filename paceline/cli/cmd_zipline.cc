@@ -78,7 +78,7 @@ class RowParser {
     double value = 0;
     const char* begin = rest_.data();
     const char* end = begin + rest_.size();
-    if (begin != end && *begin == '+') ++begin;
+    if (rest_.starts_with('+') && !rest_.starts_with("+-")) ++begin;  // which from_chars is not
     const auto [stop, error] = std::from_chars(begin, end, value);
     const bool whole = stop == end || *stop == ',' || is_space(*stop);
     if (error == std::errc::result_out_of_range)
