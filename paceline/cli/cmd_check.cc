@@ -27,7 +27,7 @@ struct Plan {
   double epochs = 0;
   std::uint64_t server_bytes = 0;  // all servers: parameters, optimizer, a gradient of each worker
   std::uint64_t worker_bytes = 0;  // each, without LibTorch itself and what a batch needs
-  const train::DataSource* data = nullptr;
+  const train::DataSource* data = nullptr;  // null: a program of one's own knows it
   const sync::PolicyEntry* policy = nullptr;
 };
 
@@ -38,11 +38,16 @@ std::uint64_t optimizer_vectors(const optim::OptimizerConfig& rule) {
 
 Plan make_plan(const node::Config& config) {
   Plan plan;
+  const std::uint64_t samples = config.train.samples.value_or(0);
+  plan.pushes = (samples + config.train.batch_size - 1) / config.train.batch_size;
+  const std::string_view name = split(config.sync.policy, ':').front();
+  for (const sync::PolicyEntry& policy : sync::policies()) {
+    if (policy.name == name) plan.policy = &policy;
+  }
+  if (!config.model.program.empty()) return plan;
   plan.data = *train::find_data(config.data.name);
   plan.parameters =
       train::parameter_count(config.model.name, plan.data->shape, plan.data->classes).value_or(0);
-  const std::uint64_t samples = config.train.samples.value_or(0);
-  plan.pushes = (samples + config.train.batch_size - 1) / config.train.batch_size;
   plan.epochs = static_cast<double>(samples) / static_cast<double>(plan.data->train_samples);
   const std::uint64_t vector = plan.parameters * kFloatBytes;
   plan.server_bytes =
@@ -50,10 +55,6 @@ Plan make_plan(const node::Config& config) {
   // The network's and LibTorch's copy of parameters and gradient, and the training set as it is.
   const auto image = static_cast<std::uint64_t>(plan.data->shape.size());
   plan.worker_bytes = 4 * vector + plan.data->train_samples * image;
-  const std::string_view name = split(config.sync.policy, ':').front();
-  for (const sync::PolicyEntry& policy : sync::policies()) {
-    if (policy.name == name) plan.policy = &policy;
-  }
   return plan;
 }
 
@@ -61,13 +62,15 @@ std::string count(std::uint64_t number, std::string_view noun) {
   return cat(number, " ", noun, number == 1 ? "" : "s");
 }
 
-std::string in_words(const node::Config& config, const Plan& plan) {
+// What only the catalogue knows.
+std::string catalogue_in_words(const node::Config& config, const Plan& plan) {
+  if (plan.data == nullptr) {
+    return cat("program     ", config.model.program, ", with its own model and data\n",
+               "budget      ", *config.train.samples, " samples: ", plan.pushes,
+               " pushes of at most ", config.train.batch_size, "\n");
+  }
   const std::string data_bytes = bytes_text(static_cast<double>(plan.worker_bytes));
   std::string out;
-  out += cat("processes   1 coordinator, ", count(config.cluster.servers, "server"), ", ",
-             count(config.cluster.workers, "worker"),
-             config.train.evaluate ? ", 1 evaluator" : ", no evaluator", " over ",
-             to_string(config.cluster.transport), config.cluster.tls ? " with TLS" : "", "\n");
   out += cat("model       ", config.model.name, ", ", plan.parameters, " parameters (",
              bytes_text(static_cast<double>(plan.parameters * kFloatBytes)), ")\n");
   out += cat("data        ", config.data.name, ": ", plan.data->train_samples, " to train, ",
@@ -76,6 +79,16 @@ std::string in_words(const node::Config& config, const Plan& plan) {
              " epochs): ", plan.pushes, " pushes of at most ", config.train.batch_size, "\n");
   out += cat("memory      servers together ", bytes_text(static_cast<double>(plan.server_bytes)),
              ", each worker ", data_bytes, " beside LibTorch and one batch\n");
+  return out;
+}
+
+std::string in_words(const node::Config& config, const Plan& plan) {
+  std::string out;
+  out += cat("processes   1 coordinator, ", count(config.cluster.servers, "server"), ", ",
+             count(config.cluster.workers, "worker"),
+             config.train.evaluate ? ", 1 evaluator" : ", no evaluator", " over ",
+             to_string(config.cluster.transport), config.cluster.tls ? " with TLS" : "", "\n");
+  out += catalogue_in_words(config, plan);
   out += cat("policy      ", config.sync.policy, "\n",
              plan.policy ? wrapped(plan.policy->doc, 12) : "");
   return out;
@@ -88,39 +101,43 @@ std::string as_comments(std::string_view text) {
   return out;
 }
 
-Json to_json(const node::Config& config, const Plan& plan) {
-  const auto files = [&] {
-    Json out = Json::array();
-    for (const auto* half : {&plan.data->train, &plan.data->test}) {
-      for (const train::DataFile& file : *half) {
-        out.push_back({{"name", file.name}, {"bytes", file.bytes}});
-      }
+Json data_json(const node::Config& config, const train::DataSource* data) {
+  if (data == nullptr) return nullptr;
+  Json files = Json::array();
+  for (const auto* half : {&data->train, &data->test}) {
+    for (const train::DataFile& file : *half) {
+      files.push_back({{"name", file.name}, {"bytes", file.bytes}});
     }
-    return out;
-  };
-  return {{"config", node::config_json(config)},
-          {"toml", node::to_toml(config)},
-          {"processes",
-           {{"coordinator", 1},
-            {"servers", config.cluster.servers},
-            {"workers", config.cluster.workers},
-            {"evaluator", config.train.evaluate ? 1 : 0}}},
-          {"parameters", plan.parameters},
-          {"samples", *config.train.samples},
-          {"epochs", plan.epochs},
-          {"pushes", plan.pushes},
-          {"memory_bytes", {{"servers", plan.server_bytes}, {"worker", plan.worker_bytes}}},
-          {"data",
-           {{"name", config.data.name},
-            {"path", config.data.path},
-            {"train_samples", plan.data->train_samples},
-            {"test_samples", plan.data->test_samples},
-            {"files", files()}}},
-          {"policy",
-           {{"spec", config.sync.policy},
-            {"doc", plan.policy ? Json(plan.policy->doc) : Json(nullptr)},
-            {"source", plan.policy ? Json(plan.policy->source) : Json(nullptr)},
-            {"file", plan.policy ? Json(plan.policy->file) : Json(nullptr)}}}};
+  }
+  return {{"name", config.data.name},
+          {"path", config.data.path},
+          {"train_samples", data->train_samples},
+          {"test_samples", data->test_samples},
+          {"files", std::move(files)}};
+}
+
+Json to_json(const node::Config& config, const Plan& plan) {
+  const bool own = plan.data == nullptr;
+  return {
+      {"config", node::config_json(config)},
+      {"toml", node::to_toml(config)},
+      {"processes",
+       {{"coordinator", 1},
+        {"servers", config.cluster.servers},
+        {"workers", config.cluster.workers},
+        {"evaluator", config.train.evaluate ? 1 : 0}}},
+      {"parameters", own ? Json(nullptr) : Json(plan.parameters)},
+      {"samples", *config.train.samples},
+      {"epochs", own ? Json(nullptr) : Json(plan.epochs)},
+      {"pushes", plan.pushes},
+      {"memory_bytes",
+       own ? Json(nullptr) : Json{{"servers", plan.server_bytes}, {"worker", plan.worker_bytes}}},
+      {"data", data_json(config, plan.data)},
+      {"policy",
+       {{"spec", config.sync.policy},
+        {"doc", plan.policy ? Json(plan.policy->doc) : Json(nullptr)},
+        {"source", plan.policy ? Json(plan.policy->source) : Json(nullptr)},
+        {"file", plan.policy ? Json(plan.policy->file) : Json(nullptr)}}}};
 }
 
 int print_keys(bool json) {

@@ -24,8 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside this program, as in a build folder and in an installation.
-Result<std::string> worker_program() {
+// One's own, or the one beside this program, as in a build folder and in an installation.
+Result<std::string> worker_program(const node::Config& config) {
+  if (const std::string& own = config.model.program; !own.empty()) {
+    if (access(own.c_str(), X_OK) == 0) return fs::absolute(own).string();
+    return fail(Code::NotFound, cat("there is no program ", own, " that can be run"),
+                "build it, or mend the path", "model.program");
+  }
   const std::string path = node::program_folder() + "/paceline-worker";
   if (access(path.c_str(), X_OK) == 0) return path;
   return fail(Code::Refused, cat("there is no program paceline-worker in ", node::program_folder()),
@@ -43,7 +48,7 @@ Result<Prepared> prepare(const TrainArgs& args) {
   auto config = load_config(args);
   if (!config) return fail(config.error());
   if (const Status data = check_data(*config); !data) return fail(data.error());
-  auto worker = worker_program();
+  auto worker = worker_program(*config);
   if (!worker) return fail(worker.error());
   auto folder = node::make_run_folder(*config, std::chrono::system_clock::now());
   if (!folder) return fail(folder.error());

@@ -14,7 +14,16 @@ Status at(Error error, std::string_view key) {
   return fail(std::move(error));
 }
 
+// A program of one's own has its own model and data: only it knows them.
+Status check_own_program(const node::Config& config) {
+  if (config.train.samples) return {};
+  return fail(Code::InvalidArgument,
+              cat("only ", config.model.program, " knows how long an epoch is"),
+              "set train.samples instead of train.epochs", "train.epochs");
+}
+
 Status check_names(const node::Config& config) {
+  if (!config.model.program.empty()) return check_own_program(config);
   const auto model = train::find_model(config.model.name);
   if (!model) return at(model.error(), "model.name");
   const auto data = train::find_data(config.data.name);
@@ -41,7 +50,7 @@ Result<node::Config> load_config(const ConfigArgs& args) {
   if (args.sync) overrides.push_back({"sync.policy", *args.sync, "--sync"});
   if (args.code) overrides.push_back({"code.scheme", *args.code, "--code"});
   auto config = node::parse_config(args.config, overrides, check_names);
-  if (!config) return config;
+  if (!config || !config->model.program.empty()) return config;
   const train::DataSource& data = **train::find_data(config->data.name);
   if (config->data.path.empty()) config->data.path = data.default_path;
   node::complete(*config, data.train_samples);
@@ -49,6 +58,7 @@ Result<node::Config> load_config(const ConfigArgs& args) {
 }
 
 Status check_data(const node::Config& config) {
+  if (!config.model.program.empty()) return {};
   return train::check_files(config.data.name, config.data.path);
 }
 

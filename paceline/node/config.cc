@@ -256,6 +256,9 @@ std::vector<Key> make_keys() {
           "Of everything that is drawn: first parameters, order of the samples."),
       key("run.dir", PACELINE_FIELD(run.dir), "Each run makes its own folder below it.", not_empty),
       key("model.name", PACELINE_FIELD(model.name), "See `paceline models`.", not_empty),
+      key("model.program", PACELINE_FIELD(model.program),
+          "A worker program of your own, with its own model and data; the names of both are then "
+          "not looked up. Empty: paceline-worker."),
       key("data.name", PACELINE_FIELD(data.name), "The data set; see `paceline datasets`.",
           not_empty),
       key("data.path", PACELINE_FIELD(data.path),

@@ -28,6 +28,7 @@ struct Config {
   } run;
   struct Model {
     std::string name = "cnn";
+    std::string program;  // a worker of one's own, with its model and data; empty: ours
     bool operator==(const Model&) const = default;
   } model;
   struct Data {

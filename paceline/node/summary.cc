@@ -80,8 +80,9 @@ Json summary_json(const Config& config, const roles::RunStats& stats, const RunO
   out["error"] = outcome.error ? error_json(*outcome.error)["error"] : Json(nullptr);
   out["policy"] = config.sync.policy;
   out["code"] = config.code.scheme;
-  out["model"] = config.model.name;
-  out["data"] = config.data.name;
+  const bool own = !config.model.program.empty();
+  out["model"] = own ? config.model.program : config.model.name;
+  out["data"] = own ? Json(nullptr) : Json(config.data.name);
   out["seed"] = config.run.seed;
   out["workers"] = config.cluster.workers;
   out["servers"] = config.cluster.servers;

@@ -9,3 +9,4 @@
 #include "paceline/train/serial.h"
 #include "paceline/train/source.h"
 #include "paceline/train/task.h"
+#include "paceline/train/worker_main.h"
