@@ -8,6 +8,7 @@
 #include <asio/post.hpp>
 #include <asio/ssl/error.hpp>
 #include <asio/ssl/stream.hpp>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -102,6 +103,8 @@ void tune_tcp(Socket& socket, std::chrono::milliseconds timeout) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, third);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 2);
 }
+
+void keep_from_children(int file) { static_cast<void>(fcntl(file, F_SETFD, FD_CLOEXEC)); }
 
 Error stream_error(const std::error_code& error) {
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {

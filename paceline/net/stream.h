@@ -42,6 +42,10 @@ std::unique_ptr<Stream> make_tls_stream(Socket socket, std::shared_ptr<TlsContex
 // where nothing says so. TCP only; nothing happens on a Unix socket.
 void tune_tcp(Socket& socket, std::chrono::milliseconds timeout);
 
+// The programs that this process starts do not get the socket: else a link would stay open when its
+// owner dies.
+void keep_from_children(int file);
+
 // Why a stream ended, in words for the peer's name before it: "closed the connection".
 Error stream_error(const std::error_code& error);
 

@@ -199,6 +199,7 @@ Result<std::string> Transport::Impl::listen_tcp(const Address& address) {
   auto listener = std::make_shared<ProtocolListener<Tcp>>(io());
   Tcp::acceptor& acceptor = listener->acceptor;
   acceptor.open(endpoint.protocol(), error);
+  if (!error) keep_from_children(acceptor.native_handle());
   if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
@@ -238,6 +239,7 @@ Result<std::string> Transport::Impl::listen_unix(const Address& address) {
   std::error_code error;
   auto listener = std::make_shared<ProtocolListener<Local>>(io());
   listener->acceptor.open(Local(), error);
+  if (!error) keep_from_children(listener->acceptor.native_handle());
   if (!error) listener->acceptor.bind(Local::endpoint(address.path), error);
   if (error) return fail(cannot_listen(to_string(address), error));
   listener->path = address.path;
@@ -282,6 +284,7 @@ void Transport::Impl::accept_on_loop(std::shared_ptr<ProtocolListener<Protocol>>
 Transport::Impl::ConnectionPtr Transport::Impl::make_connection(Socket socket, bool tls,
                                                                 wire::Handshake handshake,
                                                                 bool called) {
+  keep_from_children(socket.native_handle());
   tune_tcp(socket, std::chrono::ceil<std::chrono::milliseconds>(options_.link_timeout));
   auto stream = tls && options_.tls ? make_tls_stream(std::move(socket), options_.tls)
                                     : make_plain_stream(std::move(socket));

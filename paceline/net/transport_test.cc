@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -508,6 +509,23 @@ TEST_P(TransportContract, FlushGivesUpAtItsDeadline) {
   flushed.get_future().wait();
   EXPECT_TRUE(server.got().empty());
   go_on.set_value();
+}
+
+// A program that a process starts does not keep its links open when it dies.
+TEST_P(TransportContract, SocketsStayWithTheirProcess) {
+  Node server(options(kServer));
+  Node worker(options(kWorker));
+  worker.connect(kServer, server.listen(any_address()));
+  ASSERT_TRUE(worker.wait_for_event("up server 0"));
+  ASSERT_TRUE(server.wait_for_event("up worker 3"));
+  int sockets = 0;
+  for (int file = 3; file < 256; ++file) {
+    struct stat what {};
+    if (fstat(file, &what) != 0 || !S_ISSOCK(what.st_mode)) continue;
+    ++sockets;
+    EXPECT_EQ(fcntl(file, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC) << file;
+  }
+  EXPECT_GE(sockets, 3);  // one listens, two are the link's ends
 }
 
 // Every link is busy both ways and called anew while all stops: nothing hangs, nothing is touched

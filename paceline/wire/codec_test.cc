@@ -140,9 +140,14 @@ TEST(Codec, RefusesUnknownFieldsAtEveryDepth) {
 }
 
 TEST(Codec, RefusesMessagesWithoutTheirPushOrNode) {
-  EXPECT_FALSE(decode(type_of(Push{}), {}));
-  EXPECT_FALSE(decode(type_of(PushRefused{}), {}));
-  EXPECT_FALSE(decode(type_of(Decide{}), bytes_of(std::string("\x22\x00", 2))));  // a Recipient
+  const std::string recipient("\x22\x00", 2);
+  const auto what = [](std::uint32_t type, const std::string& bytes) {
+    const auto decoded = decode(type, bytes_of(bytes));
+    return decoded ? "decoded" : decoded.error().what;
+  };
+  EXPECT_EQ(what(type_of(Push{}), ""), "a Push message with no push");
+  EXPECT_EQ(what(type_of(PushRefused{}), ""), "a PushRefused message with no push");
+  EXPECT_EQ(what(type_of(Decide{}), recipient), "a Decide message with no node");
 }
 
 // Absurd values are stopped here, so that no role has to think of them.

@@ -24,7 +24,7 @@ BUGS = [
     ("wire/codec.cc", "!std::ranges::equal(std::as_bytes(std::span(canonical)), bytes)", "false"),
     ("wire/codec.cc", "pb.worker() < kMaxIndex", "pb.worker() <= kMaxIndex"),
     ("wire/codec.cc", "pb.accuracy() >= 0 && pb.accuracy() <= 1", "!(pb.accuracy() < 0 || pb.accuracy() > 1)"),
-    ("wire/codec.cc", "return list.size() <= kMaxList;", "return true;"),
+    ("wire/codec.cc", 'checks.require(list.size() <= kMaxList, "a list that is too long");', ""),
     ("wire/codec.cc", "text.substr(0, kMaxText)", "text"),
     ("wire/codec.cc", 'checks.require(pb.has_push(), "no push");', ""),
     # wire: frames
@@ -81,6 +81,7 @@ BUGS = [
     ("net/transport.cc", "empty || Clock::now() >= flush->deadline", "true"),
     ("net/transport.cc", "empty || Clock::now() >= flush->deadline", "empty"),
     ("net/transport.cc", "    ++counters_.strangers;\n    const std::string text", "    const std::string text"),
+    ("net/transport.cc", "  keep_from_children(socket.native_handle());\n", ""),
     # net: TLS
     ("net/tls.cc", "asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert", "asio::ssl::verify_peer"),
     ("net/tls.cc", "asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert", "asio::ssl::verify_none"),
