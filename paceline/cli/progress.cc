@@ -16,8 +16,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLineEvery{5};
 constexpr std::size_t kBar = 24;
 
+// Of training: since the first release, and up to the last update once there are no more.
 double seconds_of(const roles::RunStats& stats) {
-  return stats.training || stats.applied > 0 ? to_seconds(stats.now - stats.started) : 0;
+  if (!stats.training && stats.applied == 0) return 0;
+  const bool over = stats.phase == "finishing" || stats.phase == "done";
+  return to_seconds((over ? stats.last_applied : stats.now) - stats.started);
 }
 
 double share_done(const roles::RunStats& stats) {
