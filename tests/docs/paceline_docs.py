@@ -71,10 +71,38 @@ def keys():
     return paceline("check", "--keys").splitlines()
 
 
+def told(release, apply, worker):
+    """What became of a push: "goes on", "waits, frees 1"."""
+    others = [str(other) for other in release if other != worker]
+    text = "goes on" if worker in release else "waits"
+    text = f"mean of {apply.count('+') + 1}, {text}" if "+" in apply else text
+    return f"{text}, frees {', '.join(others)}" if others else text
+
+
+def two_workers():
+    """The transcripts of that name side by side: what each policy answers to each push."""
+    columns, cells = [], {}
+    for policy in policies():
+        path = ROOT / f"tests/transcripts/two_workers_{policy['name']}.txt"
+        text = path.read_text()
+        columns.append(re.match(r"policy (\S+)", text).group(1))
+        for worker, step, at, answer in re.findall(
+                r"^push (\d+) step=(\d+) at=(\d+) +-> (.*)$", text, re.M):
+            release = [int(w) for w in answer.partition("release ")[2].split()]
+            cell = f"#{int(step) + 1} {told(release, answer, int(worker))}"
+            cells.setdefault((int(at), int(worker)), {})[columns[-1]] = cell
+    lines = ["| at | worker | " + " | ".join(f"`{c}`" for c in columns) + " |",
+             "|---|---|" + "---|" * len(columns)]
+    for (at, worker), row in sorted(cells.items()):
+        lines.append(f"| {at} s | {worker} | " + " | ".join(row.get(c, "") for c in columns) + " |")
+    return lines
+
+
 GENERATED = {
     "README.md": {"policies": policies_short},
     "docs/reference/policies.md": {"policies": policies_long},
     "docs/reference/config.md": {"keys": keys},
+    "docs/explanation/synchronisation.md": {"two_workers": two_workers},
 }
 
 
