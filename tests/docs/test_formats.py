@@ -27,6 +27,13 @@ def assigned(path, variable, begin="", end="\x00"):
     return list(dict.fromkeys(re.findall(rf'\b{variable}\["(\w+)"\]', text)))
 
 
+def test_files_of_a_run():
+    header = (docs.ROOT / "paceline/node/run_folder.h").read_text()
+    named = set(re.findall(r'path / "([\w.]+)"', header)) | {"processes.json"}
+    listed = {name.split("/")[0] for name in first_column(section(JSON, "A run's folder"))}
+    assert listed == named | {"logs"}
+
+
 def test_summary():
     assert first_column(section(JSON, "summary.json")) == \
         assigned("paceline/node/summary.cc", "out", "Json summary_json", "std::string summary_text")
