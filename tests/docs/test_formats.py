@@ -91,6 +91,10 @@ def test_sizes_on_the_wire():
     assert f"Protocol version: {constant('paceline/wire/messages.h', 'kProtocolVersion')}." in WIRE
     assert constant("paceline/wire/messages.h", "head_bytes") == "16U << 20U" and "16 MiB" in WIRE
     assert constant("paceline/wire/messages.h", "payload_bytes") == "16ULL << 30U" and "16 GiB" in WIRE
+    transport = "paceline/net/transport.h"
+    assert constant(transport, "handshake_timeout") == "std::chrono::seconds(5)"
+    assert constant(transport, "unproven_most") == "256"
+    assert "within 5 s" in WIRE and "At most 256 connections" in WIRE
     for table in re.findall(r"\| offset \| bytes \| what \|\n\|.*\n((?:\|.*\n)+)", WIRE):
         at = 0
         for offset, size in re.findall(r"^\| (\d+) \| (\d+) \|", table, re.M):
