@@ -39,6 +39,14 @@ TEST(Pool, UsesMemoryAgainForAnySizeOfTheClass) {
   EXPECT_EQ(pool.statistics().taken, 2U);
 }
 
+TEST(Pool, NeverGivesMemoryOfASmallerClass) {
+  Pool pool;
+  static_cast<void>(pool.take(1000));
+  static_cast<void>(pool.take(1025));
+  EXPECT_EQ(pool.statistics().reused, 0U);
+  EXPECT_GE(pool.statistics().cached_bytes, 2025U);
+}
+
 TEST(Pool, NeverGivesTheSameMemoryTwice) {
   Pool pool;
   Rng rng(1);

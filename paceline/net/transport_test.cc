@@ -380,6 +380,26 @@ TEST_P(TransportContract, AFullQueueBreaksTheLinkWithAReason) {
   }
 }
 
+// The bound is for what waits, not for what has ever been sent.
+TEST_P(TransportContract, WhatIsWrittenNoLongerCountsForTheQueue) {
+  TransportOptions tight = options(kServer);
+  tight.queue_bytes_most = 1'000'000;
+  Node server(tight);
+  Node worker(options(kWorker));
+  worker.connect(kServer, server.listen(any_address()));
+  ASSERT_TRUE(server.wait_for_event("up worker 3"));
+  const Payload payload = random_payload(server.pool, 400'000, 1);
+  for (std::size_t i = 1; i <= 20; ++i) {
+    server.on_loop([&](Transport& t) {
+      t.send(kWorker, wire::Ping{}, payload);
+      t.send(kWorker, wire::Ping{}, payload);
+    });
+    ASSERT_TRUE(worker.wait_for_messages(2 * i));
+    ASSERT_TRUE(server.wait([&] { return server.counters().bytes_out > 800'000 * i; }));
+  }
+  EXPECT_THAT(server.events(), ElementsAre("up worker 3"));
+}
+
 // A single message may be larger than the bound: it must be possible to send it at all.
 TEST_P(TransportContract, OneMessageAlwaysFitsTheQueue) {
   TransportOptions tight = options(kServer);

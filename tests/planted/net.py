@@ -58,7 +58,7 @@ BUGS = [
     ("net/connection.cc", "queued_bytes_ -= n;", ""),
     ("net/connection.cc", "std::size_t skip = front_written_;", "std::size_t skip = 0;"),
     ("net/connection.cc", "while (state_ == State::Up) {", "while (true) {"),
-    ("net/connection.cc", "!cancelled && late && self->state_ != State::Up", "false"),
+    ("net/connection.cc", "late && self->state_ != State::Up", "late && self->state_ == State::Closed"),
     ("net/connection.cc", "!outbox_.empty() && written_at_ < limit", "false"),
     ("net/connection.cc", "reader_->mid_frame() && read_at_ < limit", "read_at_ < limit"),
     ("net/connection.cc", "reader_->mid_frame() && read_at_ < limit", "false"),
