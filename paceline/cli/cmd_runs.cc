@@ -27,6 +27,7 @@ using node::Json;
 using node::Table;
 
 constexpr std::size_t kReasonsShown = 5;
+constexpr std::size_t kStalenessRows = 24;
 
 // ---- runs ----
 
@@ -156,23 +157,28 @@ std::string decisions_text(const Decisions& decisions) {
   return out;
 }
 
+// The first rows of the histogram; the rest together.
 std::string staleness_text(const Json& summary) {
-  Table table({{"staleness", Table::Align::Right}, {"pushes", Table::Align::Right}, {""}});
-  double most = 1;
-  for (const Json& row : node::list(summary, "staleness_histogram")) {
-    if (row.is_array() && row.size() == 2) {
-      most = std::max(most, node::as_number(row[1]).value_or(0));
-    }
-  }
-  std::size_t rows = 0;
+  std::vector<std::pair<std::string, double>> rows;
   for (const Json& row : node::list(summary, "staleness_histogram")) {
     if (!row.is_array() || row.size() != 2) continue;
+    const std::string versions = fixed(node::as_number(row[0]).value_or(0), 0);
     const double pushes = node::as_number(row[1]).value_or(0);
-    table.add({fixed(node::as_number(row[0]).value_or(0), 0), fixed(pushes, 0),
-               std::string(static_cast<std::size_t>(30 * pushes / most), '#')});
-    ++rows;
+    if (rows.size() < kStalenessRows) {
+      rows.emplace_back(versions, pushes);
+    } else {
+      rows.back() = {"above", rows.back().second + pushes};
+    }
   }
-  return rows == 0 ? "" : "\n" + table.text();
+  if (rows.empty()) return "";
+  const double most =
+      std::max(1.0, std::ranges::max(rows, {}, &decltype(rows)::value_type::second).second);
+  Table table({{"staleness", Table::Align::Right}, {"pushes", Table::Align::Right}, {""}});
+  for (const auto& [versions, pushes] : rows) {
+    const auto bar = static_cast<std::size_t>(30 * std::max(pushes, 0.0) / most);
+    table.add({versions, fixed(pushes, 0), std::string(bar, '#')});
+  }
+  return "\n" + table.text();
 }
 
 }  // namespace

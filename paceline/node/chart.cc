@@ -12,7 +12,7 @@ namespace {
 constexpr double kWidth = 640;
 constexpr double kHeight = 340;
 constexpr double kLeft = 62;
-constexpr double kRight = 16;
+constexpr double kRight = 22;
 constexpr double kTop = 34;
 constexpr double kBottom = 46;
 constexpr std::size_t kGroupLabels = 16;  // at most so many stand below the bars
@@ -132,7 +132,7 @@ std::vector<double> ticks(double low, double high, int count) {
   }
   std::vector<double> out;
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
-    out.push_back(i * step);
+    out.push_back(i * step + 0.0);  // not -0
   }
   return out;
 }
@@ -156,7 +156,7 @@ std::string line_chart(const ChartText& text, std::span<const Series> series,
   if (level) {
     const double at = frame.y_at(*level);
     out += line(kLeft, at, kWidth - kRight, at, "level");
-    out += label(kWidth - kRight, at - 5, "axis end", cat("target ", y_text(text, *level)));
+    out += label(kLeft + 6, at - 5, "axis", cat("target ", y_text(text, *level)));
   }
   for (std::size_t i = 0; i < series.size(); ++i) out += drawn(text, frame, series[i], i);
   return out + "</svg>\n";

@@ -1,5 +1,6 @@
 #include "paceline/node/report.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -117,8 +118,8 @@ TEST(ReportTest, RunsOfOnePolicyAreToldApartBySeed) {
 TEST(ChartTest, PointsStandWhereTheyBelong) {
   const std::vector<Series> series{{.name = "a", .points = {{0, 0}, {10, 100}}}};
   const std::string svg = line_chart({.title = "t", .x = "s"}, series);
-  // Drawing 640 x 340 with margins 62, 16, 34, 46; y has 6 % of air on either side.
-  EXPECT_THAT(svg, HasSubstr("M62.0 280.1 L624.0 47.9"));
+  // Drawing 640 x 340 with margins 62, 22, 34, 46; y has 6 % of air on either side.
+  EXPECT_THAT(svg, HasSubstr("M62.0 280.1 L618.0 47.9"));
   EXPECT_THAT(svg, HasSubstr("a: 100 at 10 s"));
 }
 
@@ -133,6 +134,7 @@ TEST(ChartTest, BarsStandOnTheAxisInTheirGroup) {
 }
 
 TEST(ChartTest, TicksAreRoundAndWithin) {
+  EXPECT_FALSE(std::signbit(ticks(0, 10, 5).front()));
   EXPECT_THAT(ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(ticks(0.81, 0.9, 4), ElementsAre(DoubleNear(0.825, 1e-9), DoubleNear(0.85, 1e-9),
                                                DoubleNear(0.875, 1e-9), DoubleNear(0.9, 1e-9)));
