@@ -8,15 +8,16 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "paceline/base/text.h"
@@ -33,6 +34,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using namespace std::string_literals;
 
 constexpr seconds kListenDeadline{30};    // until the coordinator says where it is
 constexpr milliseconds kStopGrace{3000};  // for everybody after Ctrl+C: done in under 5 s
@@ -85,29 +87,67 @@ std::vector<std::string> last_lines(const std::string& path, std::size_t count) 
   return {lines.begin(), lines.end()};
 }
 
-// For sockets and keys. Unix socket names must be short (108 bytes): so not in the run's folder,
-// which may lie deep.
-Result<std::string> make_private_folder() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  std::error_code error;
-  for (const std::string& parent :
-       {std::string(runtime == nullptr ? "" : runtime), std::string("/tmp")}) {
-    if (parent.empty() || parent.size() > 60 || !fs::is_directory(parent, error)) continue;
-    std::string folder = parent + "/paceline-XXXXXX";
-    if (mkdtemp(folder.data()) != nullptr) return folder;
+// A folder for the run's sockets and keys, gone with the run. Unix socket names must be short (108
+// bytes): so not in the run's folder, which may lie deep. Its lock is held as long as the launcher
+// lives: a folder whose lock is free was left by one that was killed, and the next run removes it.
+class PrivateFolder {
+ public:
+  static Result<PrivateFolder> make() {
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    for (const std::string& parent : {std::string(runtime == nullptr ? "" : runtime), "/tmp"s}) {
+      std::error_code error;
+      if (parent.empty() || parent.size() > 60 || !fs::is_directory(parent, error)) continue;
+      remove_left_over(parent);
+      std::string path = cat(parent, "/", kPrefix, "XXXXXX");
+      if (mkdtemp(path.data()) != nullptr) return lock(path);
+    }
+    return fail(Code::Refused, cat("cannot make a folder in /tmp: ", std::strerror(errno)),
+                "make /tmp writable, or set XDG_RUNTIME_DIR to a folder of your own");
   }
-  return fail(Code::Refused, cat("cannot make a folder in /tmp: ", std::strerror(errno)),
-              "make /tmp writable, or set XDG_RUNTIME_DIR to a folder of your own");
-}
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (lock_.is_open()) fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(PrivateFolder&&) = default;
+  PrivateFolder& operator=(PrivateFolder&&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  static constexpr std::string_view kPrefix = "paceline-";
+
+  PrivateFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  // Locked under another name first: nobody sees the lock free before it is taken.
+  static Result<PrivateFolder> lock(const std::string& path) {
+    const std::string name = path + "/lock";
+    Fd lock(open((name + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+        rename((name + ".new").c_str(), name.c_str()) != 0) {
+      return fail(Code::Refused, cat("cannot lock ", name, ": ", std::strerror(errno)));
+    }
+    return PrivateFolder(path, std::move(lock));
+  }
+
+  static void remove_left_over(const std::string& parent) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(parent, error)) {
+      if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+      const Fd lock(open((entry.path() / "lock").c_str(), O_WRONLY | O_CLOEXEC));
+      struct stat info {};
+      if (!lock.is_open() || fstat(lock.get(), &info) != 0 || info.st_uid != geteuid()) continue;
+      if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), error);
+    }
+  }
+
+  std::string path_;
+  Fd lock_;
+};
 
 class Launcher {
  public:
   explicit Launcher(const LaunchOptions& options) : options_(options) {}
-  ~Launcher() {
-    std::error_code ignored;
-    if (!job_.sockets.empty()) fs::remove_all(job_.sockets, ignored);
-    if (!job_.credentials.empty()) fs::remove_all(job_.credentials, ignored);
-  }
+  ~Launcher() = default;
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
@@ -122,7 +162,6 @@ class Launcher {
 
  private:
   Status prepare();
-  Status prepare_credentials();
   Status start(NodeId node);
   Status start_others();
   Command command_of(NodeId node) const;
@@ -148,6 +187,7 @@ class Launcher {
 
   const LaunchOptions& options_;
   Job job_;
+  std::optional<PrivateFolder> private_;
   Fd signals_;
   std::deque<Member> members_;  // the coordinator first
   std::uint64_t memory_kills_ = memory_kills();
@@ -187,21 +227,14 @@ Status Launcher::prepare() {
       static_cast<ssize_t>(job_.secret.size())) {
     return fail(Code::Refused, "the machine gives no random numbers");
   }
-  if (options_.config.cluster.transport == Transport::Unix) {
-    auto folder = make_private_folder();
-    if (!folder) return fail(folder.error());
-    job_.sockets = *folder;
-  }
-  return options_.config.cluster.tls ? prepare_credentials() : Status{};
-}
-
-// Whoever can read these can speak for the job: a folder of our own, gone with the run.
-Status Launcher::prepare_credentials() {
-  auto folder = make_private_folder();
-  if (!folder) return fail(folder.error());
-  job_.credentials = *folder;
-  const auto made = net::make_job_certificates(job_.credentials);
-  return made ? Status{} : fail(made.error());
+  auto made = PrivateFolder::make();
+  if (!made) return fail(made.error());
+  private_.emplace(std::move(*made));
+  job_.sockets = private_->path();
+  if (!options_.config.cluster.tls) return {};
+  job_.credentials = private_->path();
+  const auto certificates = net::make_job_certificates(job_.credentials);
+  return certificates ? Status{} : fail(certificates.error());
 }
 
 Command Launcher::command_of(NodeId node) const {
