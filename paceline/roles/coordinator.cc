@@ -136,6 +136,8 @@ void Coordinator::on(const ProcessDied& died) {
       evaluator_left(failure);
     } else {
       explain_failure(failure);
+      evaluator_gone_ = true;
+      finish_if_done();
     }
   } else if (server_of(died.node) != nullptr && state_ != State::Done) {
     note_failure(failure);
@@ -161,6 +163,7 @@ void Coordinator::take(NodeId from, const wire::Register& message) {
   configure(from.index);
   resend(from.index);
   if (!is_new || !all_registered()) return;
+  if (evaluator_in_) welcome(kEvaluator, evaluator_attempt_, 0);
   choose_initialiser();
   for (const WorkerId worker : membership_.members()) {
     welcome(worker_node(worker), workers_[worker.value].attempt, membership_.incarnation(worker));
@@ -202,8 +205,10 @@ void Coordinator::take(NodeId from, const wire::Join& join) {
   if (from.role == Role::Evaluator) {
     const bool again = !evaluator_in_;
     evaluator_in_ = true;
+    evaluator_gone_ = false;
+    evaluator_attempt_ = join.attempt;
     welcome(from, join.attempt, 0);
-    if (again && state_ == State::Finishing && final_evaluation_ != 0) {
+    if (again && state_ == State::Finishing) {
       wire::Decide decide;
       final_evaluation_ = ask_evaluation(decide);
       issue(std::move(decide));
@@ -430,6 +435,7 @@ void Coordinator::explain_failure(Failure failure) {
 
 void Coordinator::evaluator_left(Failure failure) {
   evaluator_in_ = false;
+  evaluator_gone_ = true;
   evaluations_.clear();
   note_failure(std::move(failure));
   finish_if_done();

@@ -192,6 +192,8 @@ class Coordinator {
   std::vector<ServerState> servers_;
   bool evaluator_up_ = false;
   bool evaluator_in_ = false;
+  bool evaluator_gone_ = false;  // it was in, or its process ended, and it is not awaited any more
+  std::uint64_t evaluator_attempt_ = 0;
   Time evaluator_heard_{};
   std::uint64_t parameter_count_ = 0;  // 0: nobody said yet
   std::uint64_t dataset_size_ = 0;
