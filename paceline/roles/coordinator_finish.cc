@@ -55,8 +55,12 @@ void Coordinator::finish_if_done() {
   for (const ServerState& server : servers_) {
     if (!server.final_shard) return;
   }
-  const bool measured = evaluations_.empty() || final_evaluation_ == 0 || !evaluator_in_;
-  const bool late = now_ - finishing_since_ > options_.finish_deadline;
+  // In a short run the evaluator may still be starting.
+  const bool to_come = options_.evaluator && !evaluator_gone_ && final_evaluation_ == 0;
+  const bool measured = !to_come && (evaluations_.empty() || !evaluator_in_);
+  const Duration deadline = to_come ? std::min(options_.start_deadline, options_.finish_deadline)
+                                    : options_.finish_deadline;
+  const bool late = now_ - finishing_since_ > deadline;
   if (!measured && !late) return;
   if (!measured) log(Level::Warning, "the last evaluation did not come; test_accuracy is older");
   Sha256 hash;

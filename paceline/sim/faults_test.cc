@@ -293,6 +293,7 @@ TEST_P(LostMessage, IsMadeGood) {
       if (scenario.policy == "bsp") {
         EXPECT_EQ(result.stats.param_sha256, calm.stats.param_sha256) << nth;
       }
+      ASSERT_FALSE(result.stats.evaluations.empty());
       EXPECT_EQ(result.stats.evaluations.back().version, result.stats.version);
     }
   }

@@ -215,6 +215,18 @@ TEST(Evaluation, StopsAtTheTargetWhenAsked) {
   EXPECT_EQ(stopped.stats.target_reached, on.stats.target_reached);
 }
 
+TEST(Evaluation, OneThatIsStillStartingIsWaitedFor) {
+  Scenario scenario = plain("asp");
+  scenario.run.samples = 8;
+  scenario.run.evaluator = true;
+  scenario.cuts = {{.from = kEvaluator, .to = kCoordinator, .end = seconds(9)}};
+  const SimResult result = run_well(scenario);
+  ASSERT_EQ(result.stats.evaluations.size(), 1U);
+  EXPECT_EQ(result.stats.evaluations[0].version, 2U);
+  scenario.cuts[0].end = std::chrono::hours(48);
+  EXPECT_LT(run_well(scenario).stats.now, seconds(70)) << "but not for ever";
+}
+
 TEST(Evaluation, ADeadEvaluatorHoldsNobodyUp) {
   Scenario scenario = plain("bsp");
   scenario.run.evaluator = true;
