@@ -704,16 +704,21 @@ TEST(TransportAddress, HostsByNameAndIPv6) {
   EXPECT_TRUE(worker.wait_for_event("up server 0"));
 
   const auto v6 = server.on_loop([](Transport& t) { return t.listen("[::1]:0"); });
-  if (!v6) GTEST_SKIP() << "no IPv6 here: " << to_string(v6.error());
+  if (!v6) {  // a machine without IPv6 says so
+    EXPECT_FALSE(v6.error().fix.empty());
+    return;
+  }
   Node other(options_of(worker_node(WorkerId{4})));
   other.connect(kServer, *v6);
   EXPECT_TRUE(other.wait_for_event("up server 0"));
 }
 
 TEST(TransportAddress, AHostThatNobodyKnowsIsTriedAgain) {
+  // Longer than a name may be: known to be unknown without asking a name server.
+  const std::string host(70, 'x');
   Node worker(options_of(kWorker));
-  worker.connect(kServer, "no-such-host.invalid:1");
-  EXPECT_TRUE(worker.wait_for_log("no-such-host.invalid:1"));
+  worker.connect(kServer, host + ":1");
+  EXPECT_TRUE(worker.wait_for_log(host + ":1"));
 }
 
 TEST(TransportUnix, TheSocketIsOnlyForItsOwnerAndGoesWithIt) {

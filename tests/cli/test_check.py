@@ -16,7 +16,6 @@ schedule = { name = "cosine" }
 [cluster]
 step_floor_ms = [60, 60, 60, 180]
 """
-needs_data = pytest.mark.skipif(not FASHION.is_dir(), reason="dataset-fashion-mnist")
 
 
 @pytest.fixture
@@ -27,7 +26,6 @@ def config(tmp_path):
     return write
 
 
-@needs_data
 def test_prints_a_configuration_that_says_the_same_again(paceline, config, tmp_path):
     done = paceline("check", config(CONFIG))
     assert done.code == 0, done.err
@@ -40,7 +38,6 @@ def test_prints_a_configuration_that_says_the_same_again(paceline, config, tmp_p
     assert paceline("check", config(done.out)).out == done.out
 
 
-@needs_data
 def test_json_has_the_plan(paceline, config):
     plan = paceline("check", config(CONFIG), "--set", "train.epochs=0.5", "--sync", "ssp:3",
                     "--json").json
