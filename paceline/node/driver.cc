@@ -194,7 +194,12 @@ void Driver::carry_out(roles::MakeInitial&& initial) {
 
 void Driver::carry_out(roles::Log&& log) { effects_.log(log.level, log.text); }
 
+void Driver::carry_out(roles::Final&& final) {
+  if (effects_.keep) kept_ = effects_.keep(final);
+}
+
 void Driver::carry_out(roles::Stop&& stop) {
+  if (!kept_ && stop.exit_code == 0) stop = {5, to_string(kept_.error())};
   stopped_ = std::move(stop);
   if (effects_.recorder != nullptr) {
     Recorder* recorder = std::exchange(effects_.recorder, nullptr);

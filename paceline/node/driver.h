@@ -22,6 +22,7 @@ struct Effects {
   roles::Evaluation* evaluation = nullptr;  // an evaluator's
   Recorder* recorder = nullptr;             // the coordinator's
   std::function<void(roles::Level, const std::string&)> log;
+  std::function<Status(const roles::Final&)> keep;  // the coordinator's: the last parameters
 };
 
 // A role live: feeds it with messages, links, timers and results, and carries out what it answers.
@@ -72,7 +73,7 @@ class Driver {
   void carry_out(roles::MakeInitial&& initial);
   void carry_out(roles::Log&& log);
   void carry_out(roles::Record&&) {}  // the recorder has it
-  void carry_out(roles::Final&&) {}   // its hash is in the figures
+  void carry_out(roles::Final&& final);
   void carry_out(roles::Stop&& stop);
 
   void tick_on_loop(std::size_t periodic);
@@ -90,6 +91,7 @@ class Driver {
   std::deque<roles::Input> inputs_;
   bool feeding_ = false;
   std::optional<roles::Stop> stopped_;
+  Status kept_;  // whether the last parameters are
   std::vector<Periodic> periodic_;
   net::Transport transport_;
   std::optional<ComputeThread> compute_;  // goes first: its jobs post to the loop

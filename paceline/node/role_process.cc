@@ -289,14 +289,25 @@ Driver::StepFunction step_of(R& role) {
   return [&role](Time now, const roles::Input& input) { return role.step(now, input); };
 }
 
-Result<int> coordinate(Process& process) {
+// checkpoints/final.safetensors
+Status keep(const Process& process, const LayoutOf& layout, const roles::Final& final) {
+  const Config& config = process.config();
+  return write_safetensors(process.folder().checkpoints() / "final.safetensors", layout(config),
+                           final.parameters,
+                           {{"policy", config.sync.policy}, {"seed", cat(config.run.seed)}});
+}
+
+Result<int> coordinate(Process& process, const LayoutOf& layout) {
   auto policy = sync::make_policy(process.config().sync.policy);
   if (!policy) return fail(policy.error());
   const RunFolder& folder = process.folder();
   auto recorder = Recorder::create(folder.decisions().string(), folder.metrics().string(),
                                    folder.trace().string());
   if (!recorder) return fail(recorder.error());
-  if (auto made = process.make_driver({.recorder = &*recorder}); !made) return fail(made.error());
+  auto made = process.make_driver({.recorder = &*recorder, .keep = [&](const roles::Final& final) {
+                                     return keep(process, layout, final);
+                                   }});
+  if (!made) return fail(made.error());
   roles::Coordinator coordinator(coordinator_options(process.config()), std::move(*policy));
   if (auto address = process.listen(); !address) return fail(address.error());
   process.driver().every(kFiguresEvery, [&] {
@@ -348,8 +359,9 @@ Result<int> evaluate(Process& process, roles::Evaluation& evaluation) {
 
 }  // namespace
 
-int run_coordinator(const std::string& folder) {
-  return as_process(kCoordinator, folder, coordinate);
+int run_coordinator(const std::string& folder, const LayoutOf& layout) {
+  return as_process(kCoordinator, folder,
+                    [&](Process& process) { return coordinate(process, layout); });
 }
 
 int run_server(const std::string& folder, std::uint32_t index) {

@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "paceline/base/result.h"
+#include "paceline/node/checkpoint.h"
 #include "paceline/node/config.h"
 #include "paceline/roles/gradient_source.h"
 
@@ -14,8 +16,11 @@
 // worker computes in a third. The launcher's lines are in job.h.
 namespace paceline::node {
 
+// The tensors of a run's model, in the order of the flat vector; empty if it is not known.
+using LayoutOf = std::function<std::vector<TensorLayout>(const Config&)>;
+
 // folder: of the run; its config.toml is the completed one.
-int run_coordinator(const std::string& folder);
+int run_coordinator(const std::string& folder, const LayoutOf& layout);
 int run_server(const std::string& folder, std::uint32_t index);
 
 struct WorkerParts {
