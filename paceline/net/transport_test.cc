@@ -521,12 +521,12 @@ TEST_P(TransportContract, FlushGivesUpAtItsDeadline) {
   std::promise<void> go_on;
   ASSERT_TRUE(server.loop.post([wait = go_on.get_future().share()] { wait.wait(); }));
   const Payload payload = random_payload(worker.pool, 50'000'000, 1);
-  std::promise<void> flushed;
+  std::promise<bool> flushed;
   worker.on_loop([&](Transport& t) {
     t.send(kServer, wire::Ping{1}, payload);
-    t.flush(std::chrono::milliseconds(20), [&flushed] { flushed.set_value(); });
+    t.flush(std::chrono::milliseconds(20), [&] { flushed.set_value(t.linked(kServer)); });
   });
-  flushed.get_future().wait();
+  EXPECT_TRUE(flushed.get_future().get());  // before the link is given up
   EXPECT_TRUE(server.got().empty());
   go_on.set_value();
 }
