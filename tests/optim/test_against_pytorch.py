@@ -17,7 +17,7 @@ import torch
 
 SIZE = 1003  # no multiple of any vector's width
 STEPS = 300
-PROGRAM = Path(os.environ.get("BUILD_DIR", "build/release")) / "tests/optim/optim_reference"
+PROGRAM = Path(os.environ.get("BUILD_BIN", "build/release/bin")) / "optim_reference"
 TOLERANCE = 2e-6
 
 # As the configuration says it: keys that are left out have their default.
