@@ -73,7 +73,7 @@ struct Value<T> {
   static constexpr std::string_view kType = "a whole number";
   static std::optional<T> read(const toml::node& node) {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value || *value < 0 || !std::in_range<T>(*value)) return std::nullopt;
+    if (!value || !std::in_range<T>(*value)) return std::nullopt;
     return static_cast<T>(*value);
   }
   static std::string print(T value) { return cat(value); }
@@ -180,7 +180,8 @@ Key key(std::string_view name, Field field, std::string_view doc,
   auto read = [=](Config& config, const toml::node& node) -> Status {
     const std::optional<T> value = Value<T>::read(node);
     if (!value) {
-      const bool same_kind = kind_of(node) == Value<T>::kType;
+      const bool same_kind =
+          kind_of(node) == Value<T>::kType || (std::same_as<T, double> && node.is_number());
       return wrong(cat(name, same_kind ? " is out of range" : cat(" is ", kind_of(node))),
                    allowed.text.empty() ? cat("give ", Value<T>::kType)
                                         : cat(allowed.text, " (", Value<T>::kType, ")"));

@@ -125,6 +125,8 @@ TEST(ConfigTest, ErrorsNameLineAndWayOut) {
   EXPECT_THAT(in_line_3("[run"), HasSubstr("demo.toml:3: this is no TOML"));
   EXPECT_THAT(in_line_3("run.dir = \"\""), HasSubstr("run.dir"));
   EXPECT_THAT(in_line_3("optimizer.lr = nan"), HasSubstr("optimizer.lr"));
+  EXPECT_THAT(in_line_3("optimizer.momentum = inf"),
+              HasSubstr("demo.toml:3: optimizer.momentum is out of range"));
   EXPECT_THAT(in_line_3("optimizer.lr = 0"), HasSubstr("demo.toml:3: optimizer.lr = 0"));
   EXPECT_THAT(in_line_3("optimizer.lr = 1e39"), HasSubstr("a float can hold"));
 }

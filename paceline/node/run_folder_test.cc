@@ -101,8 +101,10 @@ TEST_F(RunFolderTest, ASummaryIsReadOrItsLackExplained) {
   EXPECT_EQ(read_summary(run).error().code, Code::NotFound);
   ASSERT_TRUE(write_file(run.summary(), "{\"run\": \"x\", \"pol"));
   EXPECT_EQ(read_summary(run).error().code, Code::Corruption);
-  ASSERT_TRUE(write_file(run.summary(), "[1]"));
-  EXPECT_EQ(read_summary(run).error().code, Code::Corruption);
+  for (const char* other : {"[1]", "{\"run\": \"x\"}", "{\"policy\": \"bsp\"}", ""}) {
+    ASSERT_TRUE(write_file(run.summary(), other));
+    EXPECT_EQ(read_summary(run).error().code, Code::Corruption) << other;
+  }
   const Json summary = summary_json(config_, {}, {.run = run.name()});
   ASSERT_TRUE(write_file(run.summary(), summary_text(summary)));
   EXPECT_EQ(read_summary(run).value(), summary);
