@@ -183,6 +183,7 @@ class Launcher {
   void end_everybody();
   bool all_ended() const;
   LaunchResult result();
+  Error failure(const Ending& ending) const;
   LaunchResult give_up(const Error& error);
 
   const LaunchOptions& options_;
@@ -324,7 +325,9 @@ void Launcher::handle_lines(Member& member) {
 void Launcher::handle_report(Member& member, Report report) {
   if (report.stopped) member.said = report.stopped;
   if (report.figures) handle_figures(std::move(*report.figures));
-  if (report.failed) {
+  if (report.failed && stats_.training) {  // it comes late, and the others go on
+    member.said = StopOrder{node::exit_code(*report.failed), to_string(*report.failed)};
+  } else if (report.failed) {
     abort({report.failed->code, cat(to_string(member.node), ": ", report.failed->what),
            report.failed->fix, report.failed->where});
   }
@@ -483,29 +486,29 @@ LaunchResult Launcher::give_up(const Error& error) {
 
 LaunchResult Launcher::result() {
   LaunchResult result{std::move(stats_), 0, setup_seconds_, std::nullopt};
+  const auto ended = members_.empty() ? std::optional<Ending>() : members_.front().ended;
+  const bool complete = ended && ended->exit_code == 0 && ended->signal == 0;
+  if (complete && !error_) return result;  // whatever came after
   if (stopping_) {
     result.exit_code = stopping_->exit_code;
     return result;
   }
-  if (error_) {
-    result.error = error_;
-    result.exit_code = node::exit_code(*error_);
-  } else {
-    const Member& coordinator = members_.front();
-    const Ending ending = coordinator.ended.value_or(Ending{});
-    if (ending.signal == 0 && ending.exit_code == 0) return result;
-    if (ending.signal == 0) result.exit_code = ending.exit_code;
-    if (server_lost_ && ending.exit_code == 4) {
-      result.error = server_lost_;
-    } else if (coordinator.said) {
-      result.error = Error{Code::Unavailable, coordinator.said->why,
-                           cat("the logs are in ", (options_.folder.path / "logs").string())};
-    } else {
-      result.error = lost(coordinator);
-      if (ending.signal != 0) result.exit_code = 4;
-    }
-  }
+  result.error = error_ ? *error_ : failure(ended.value_or(Ending{}));
+  result.exit_code = node::exit_code(*result.error);
+  if (!error_ && ended && ended->exit_code == 1) result.exit_code = 1;  // our own bug
   return result;
+}
+
+// Why the run did not end well, from how the coordinator ended.
+Error Launcher::failure(const Ending& ending) const {
+  const Member& coordinator = members_.front();
+  if (server_lost_ && ending.exit_code == 4) return *server_lost_;
+  if (!coordinator.said) return lost(coordinator);
+  const Code code = ending.exit_code == 3   ? Code::Corruption
+                    : ending.exit_code == 5 ? Code::Refused
+                                            : Code::Unavailable;
+  return {code, coordinator.said->why,
+          cat("the logs are in ", (options_.folder.path / "logs").string())};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Processes that are stopped and killed: the run goes on, or ends and says why; nobody is left."""
 
 import os
+import pathlib
 import signal
 import time
 
@@ -103,6 +104,11 @@ def test_killing_the_launcher_leaves_nobody(train):
     run.wait_for_pushes(10)
     folder = run.folder()
     assert len(processes_of(folder)) == 7  # coordinator, 2 servers, 3 workers, evaluator
+    sockets = pathlib.Path(run.address("coordinator").removeprefix("unix:")).parent
     run.process.kill()
     run.process.wait()
     wait_for("all processes to be gone", lambda: not processes_of(folder))
+    # Its sockets cannot be removed by a process that is killed: the next run does it.
+    assert sockets.exists()
+    train("bsp", train__samples=400).finish()
+    assert not sockets.exists()

@@ -2,9 +2,10 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
-from conftest import BIN
+from conftest import BIN, ROOT
 
 POLICIES = ["bsp", "asp", "ssp:3", "dssp:3-15", "dssp_literal:3-15", "elastic_bsp:15"]
 
@@ -53,3 +54,22 @@ def test_four_workers_give_the_bits_of_one_thread(train, data):
         [BIN / "train_serial", "mlp", "3", "0.1", "0.9", "1600", "4", "8", "0.05"],
         capture_output=True, text=True, check=True)
     assert summary["param_sha256"][:16] == serial.stdout.split()[-1]
+
+
+def test_the_demo_compares_two_policies(tmp_path, data):
+    """tools/demo on a small part of its budget: a table, and a report that needs nothing else."""
+    command = [sys.executable, ROOT / "tools/demo", "--paceline", BIN / "paceline"]
+    command += ["--dir", tmp_path / "runs", "--report", tmp_path / "demo.html", "--seed", "2"]
+    for setting in ["train.samples=3200", "train.eval_every_samples=1600", "model.name=mlp",
+                    f"data.path={data}", "cluster.step_floor_ms=[10, 10, 10, 30]"]:
+        command += ["--set", setting]
+    demo = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert demo.returncode == 0, demo.stderr
+    lines = demo.stdout.splitlines()
+    assert any(line.split() == ["policy", "bsp", "elastic_bsp"] for line in lines)
+    for row in ["seconds to 0.88", "final test accuracy", "steps by worker",
+                "waiting by worker, %", "staleness p50", "staleness max", "pushed, MB"]:
+        assert any(line.strip().startswith(row) for line in lines), row
+    html = (tmp_path / "demo.html").read_text()
+    assert "elastic_bsp" in html and "<svg" in html
+    assert "http://" not in html.replace("http://www.w3.org", "") and "https://" not in html
