@@ -486,16 +486,17 @@ LaunchResult Launcher::give_up(const Error& error) {
 
 LaunchResult Launcher::result() {
   LaunchResult result{std::move(stats_), 0, setup_seconds_, std::nullopt};
-  const auto ended = members_.empty() ? std::optional<Ending>() : members_.front().ended;
-  const bool complete = ended && ended->exit_code == 0 && ended->signal == 0;
+  Ending ended{-1, 0};  // there was no coordinator
+  if (!members_.empty()) ended = members_.front().ended.value_or(ended);
+  const bool complete = ended.exit_code == 0 && ended.signal == 0;
   if (complete && !error_) return result;  // whatever came after
   if (stopping_) {
     result.exit_code = stopping_->exit_code;
     return result;
   }
-  result.error = error_ ? *error_ : failure(ended.value_or(Ending{}));
+  result.error = error_ ? *error_ : failure(ended);
   result.exit_code = node::exit_code(*result.error);
-  if (!error_ && ended && ended->exit_code == 1) result.exit_code = 1;  // our own bug
+  if (!error_ && ended.exit_code == 1) result.exit_code = 1;  // our own bug
   return result;
 }
 
