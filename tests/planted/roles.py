@@ -40,20 +40,14 @@ BUGS = {
     # server.cc
     "server_forgets_what_is_decided": (
         "server", "push <= last->second && !held_.contains(push)", "false"),
-    "server_takes_a_held_push_for_decided": (
-        "server", "push <= last->second && !held_.contains(push)", "push <= last->second"),
     "server_does_not_note_what_it_drops": (
         "server", "      held_.erase(push);\n      note_decided(push);\n    }\n    for (const wire::Recipient",
         "      held_.erase(push);\n    }\n    for (const wire::Recipient"),
-    "server_carries_out_any_number": (
-        "server", "decide.number > decided_ + 1) return;", "false) return;"),
     "server_carries_out_a_decision_twice": (
         "server", "if (decide.number == decided_ + 1) {", "if (decide.number >= decided_) {"),
     "server_keeps_what_it_applied": (
         "server", "  for (const PushId& push : update.pushes) {\n    held_.erase(push);\n    note_decided(push);",
         "  for (const PushId& push : update.pushes) {\n    note_decided(push);"),
-    "server_serves_an_old_snapshot": (
-        "server", "if (!snapshot_ || snapshot_version_ != version_) {", "if (!snapshot_) {"),
     "server_does_not_report_on_a_new_link": (
         "server", "for (auto& [push, gradient] : held_) report(push, gradient);\n}\n\nvoid Server::on(const PeerDown",
         "}\n\nvoid Server::on(const PeerDown"),
@@ -232,10 +226,12 @@ BUGS = {
     "end_takes_any_version": (
         "coordinator_finish", "parameters.version != stats_.version || ", ""),
     "end_does_not_wait_for_the_evaluation": (
-        "coordinator_finish", "const bool measured = evaluations_.empty() || final_evaluation_ == 0 || !evaluator_in_;",
+        "coordinator_finish", "const bool measured = !to_come && (evaluations_.empty() || !evaluator_in_);",
         "const bool measured = true;"),
     "end_waits_for_a_dead_evaluator": (
-        "coordinator_finish", "final_evaluation_ == 0 || !evaluator_in_;", "final_evaluation_ == 0;"),
+        "coordinator_finish", "(evaluations_.empty() || !evaluator_in_);", "evaluations_.empty();"),
+    "end_waits_for_no_evaluator_that_starts": (
+        "coordinator_finish", "const bool to_come = ", "const bool to_come = false && "),
     "end_does_not_ask_again": (
         "coordinator_finish", "    send(server_node(s), wire::Pull{0, kFinalStep});\n", ""),
     "end_is_not_told_to_servers": (
@@ -278,7 +274,7 @@ def prepare(folder):
     shutil.copytree(ROOT / "cmake", folder / "cmake")
     (folder / "CMakeLists.txt").write_text(PROJECT % " ".join(FOLDERS))
     configured = run(["cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Debug",
-                      "-DCMAKE_CXX_FLAGS_DEBUG=-O1"], folder)
+                      "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -w"], folder)
     if configured.returncode != 0:
         raise SystemExit(f"not configured:\n{configured.stderr}")
 
