@@ -41,7 +41,6 @@ constexpr milliseconds kStopGrace{3000};  // for everybody after Ctrl+C: done in
 constexpr milliseconds kEndGrace{2000};   // for the others once the coordinator has ended
 constexpr milliseconds kTick{200};
 constexpr int kWriteTimeoutMs = 1000;
-constexpr std::size_t kLogLines = 5;
 
 struct Member {
   NodeId node;
