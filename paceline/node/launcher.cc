@@ -143,6 +143,10 @@ class PrivateFolder {
   Fd lock_;
 };
 
+bool is_of_the_user(NodeId node) {
+  return node.role == Role::Worker || node.role == Role::Evaluator;
+}
+
 class Launcher {
  public:
   explicit Launcher(const LaunchOptions& options) : options_(options) {}
@@ -316,6 +320,11 @@ void Launcher::handle_signals() {
 void Launcher::handle_lines(Member& member) {
   for (const std::string& line : member.lines.read()) {
     auto report = parse_report(line);
+    // A program of one's own that prints before it becomes a worker: that belongs to its log.
+    if (!report && is_of_the_user(member.node)) {
+      std::ofstream(member.log, std::ios::app) << line << '\n';
+      continue;
+    }
     if (!report) return abort(report.error());
     handle_report(member, std::move(*report));
   }
@@ -365,15 +374,16 @@ void Launcher::handle_ending(Member& member, const Ending& ending) {
     over_ = true;
     return;
   }
-  if (ending.exit_code == 0 && ending.signal == 0) return;  // told to: the run is over
+  // Told to go, the run is over and nobody minds; by itself, the coordinator waits for it in vain.
+  const bool in_order = ending.exit_code == 0 && ending.signal == 0;
   const std::string how = how_it_ended(member);
-  if (member.node.role == Role::Server && !server_lost_) server_lost_ = lost(member);
+  if (!in_order && member.node.role == Role::Server && !server_lost_) server_lost_ = lost(member);
   Member& coordinator = members_.front();
   if (!coordinator.ended) {
     write_line(coordinator.child.in(),
                to_line(Died{member.node, ending.exit_code, ending.signal, how}), kWriteTimeoutMs);
   }
-  if (!stopping_ && !error_ && options_.on_notice) {
+  if (!in_order && !stopping_ && !error_ && options_.on_notice) {
     options_.on_notice(cat(to_string(member.node), " is lost: ", how));
   }
 }

@@ -39,13 +39,18 @@ constexpr Duration kFiguresEvery = std::chrono::milliseconds(250);
 constexpr int kJobTimeoutMs = 10'000;
 constexpr int kSayTimeoutMs = 1000;
 
-// What this process says to the launcher, on standard output. One thread at a time.
+// What this process says to the launcher. One thread at a time. It takes standard output over: what
+// a model of one's own prints there goes to the log from then on.
 class Speaker {
  public:
+  Speaker() : out_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+    if (out_.is_open()) dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  int file() const { return out_.get(); }
   // Sooner or later; waits a little for a launcher that is slow to listen.
   void say(const std::string& line) {
     rest_ += line + "\n";
-    pollfd room{STDOUT_FILENO, POLLOUT, 0};
+    pollfd room{out_.get(), POLLOUT, 0};
     while (write_some() && poll(&room, 1, kSayTimeoutMs) == 1) {
     }
   }
@@ -60,12 +65,13 @@ class Speaker {
   // True if there is a rest.
   bool write_some() {
     if (rest_.empty()) return false;
-    const ssize_t n = write(STDOUT_FILENO, rest_.data(), rest_.size());
+    const ssize_t n = write(out_.get(), rest_.data(), rest_.size());
     if (n > 0) rest_.erase(0, static_cast<std::size_t>(n));
     if (n < 0 && errno != EAGAIN && errno != EINTR) rest_.clear();  // nobody is there any more
     return !rest_.empty();
   }
 
+  Fd out_;
   std::string rest_;
 };
 
@@ -135,7 +141,7 @@ Status Process::begin() {
   sigprocmask(SIG_BLOCK, &set, nullptr);  // all threads to come have it from here
   signals_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.is_open()) return fail(Code::Refused, cat("signalfd: ", std::strerror(errno)));
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) {
+  for (const int fd : {STDIN_FILENO, speaker_.file()}) {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   }
   if (const Status job = read_job(); !job) return job;

@@ -130,7 +130,7 @@ void Coordinator::on(const ProcessDied& died) {
       explain_failure(failure);
     }
     if (state_ == State::Starting) start_if_ready();
-    end_if_nobody_is_left();
+    end_if_nobody_is_left(failure);
   } else if (died.node.role == Role::Evaluator) {
     if (evaluator_in_) {
       evaluator_left(failure);
@@ -448,15 +448,16 @@ int Coordinator::exit_code_of_failures() const {
   return 4;
 }
 
-void Coordinator::end_if_nobody_is_left() {
+// last: what brought us here; not among the failures if that worker left in order.
+void Coordinator::end_if_nobody_is_left(const Failure& last) {
   if (state_ != State::Starting && state_ != State::Training) return;
   const bool all_died = std::ranges::all_of(workers_, &WorkerState::died);
   if (!all_died) return;
-  const std::string last =
-      stats_.failures.empty()
-          ? ""
-          : cat("; ", to_string(stats_.failures.back().node), ": ", stats_.failures.back().text);
-  end(exit_code_of_failures(), cat("no worker is left", last));
+  const auto known =
+      std::find_if(stats_.failures.rbegin(), stats_.failures.rend(),
+                   [](const Failure& failure) { return failure.node.role == Role::Worker; });
+  const Failure& named = known == stats_.failures.rend() ? last : *known;
+  end(exit_code_of_failures(), cat("no worker is left; ", to_string(named.node), ": ", named.text));
 }
 
 void Coordinator::take(NodeId from, const wire::Failed& failed) {

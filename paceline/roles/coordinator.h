@@ -146,7 +146,7 @@ class Coordinator {
   void note_failure(Failure failure);
   void explain_failure(Failure failure);
   void evaluator_left(Failure failure);
-  void end_if_nobody_is_left();
+  void end_if_nobody_is_left(const Failure& last);
   int exit_code_of_failures() const;
   void watch_the_servers();
   void watch_the_workers();

@@ -241,6 +241,18 @@ TEST_F(CoordinatorTest, ExitCodesOfWorkersComeThrough) {
   }
 }
 
+TEST_F(CoordinatorTest, WorkersThatEndInOrderBeforeTheyJoinAreNotWaitedFor) {
+  make("bsp");
+  for (const std::uint32_t w : {0U, 1U}) {
+    step(ProcessDied{.node = kEvaluator, .cause = "exit code 0"});
+    const Outputs out = step(ProcessDied{.node = worker_node({w}), .cause = "exit code 0"});
+    ASSERT_EQ(stop_of(out).has_value(), w == 1);
+    if (w == 0) continue;
+    EXPECT_EQ(stop_of(out)->exit_code, 4);
+    EXPECT_THAT(stop_of(out)->why, HasSubstr("worker 1: exit code 0"));
+  }
+}
+
 TEST_F(CoordinatorTest, OnlyServersReportPushesAndOnlyTheLauncherIsBelieved) {
   make("asp");
   start();

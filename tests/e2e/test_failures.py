@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from conftest import processes_of, send, wait_for
+from conftest import BIN, processes_of, send, wait_for
 
 POLICIES = ["bsp", "asp", "ssp:3", "dssp:3-15", "dssp_literal:3-15", "elastic_bsp:15"]
 STEADY = {"cluster__step_floor_ms": "[40, 40, 40]"}  # so that there is a middle
@@ -112,3 +112,22 @@ def test_killing_the_launcher_leaves_nobody(train):
     assert sockets.exists()
     train("bsp", train__samples=400).finish()
     assert not sockets.exists()
+
+
+def test_what_a_program_of_ones_own_prints_goes_to_its_log(train, tmp_path):
+    program = tmp_path / "talkative"
+    program.write_text(f'#!/bin/sh\necho hello\nexec "{BIN}/paceline-worker" "$@"\n')
+    program.chmod(0o755)
+    run = train("bsp", **STEADY, model__program=program)
+    run.wait_for_pushes(10)
+    for role, rank in [("worker", 1), ("evaluator", 0)]:
+        files = f"/proc/{run.pid(role, rank)}/fd"
+        assert os.readlink(f"{files}/1") == os.readlink(f"{files}/2")
+        assert "hello" in run.log(role, rank).splitlines()
+    assert run.finish()["failures"] == []
+
+
+def test_programs_that_are_no_workers_are_not_waited_for(train):
+    run = train("bsp", model__program="/bin/true")
+    assert run.end() == 4
+    assert "no worker is left; worker" in run.errors() and "exit code 0" in run.errors()
