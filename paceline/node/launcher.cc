@@ -97,7 +97,7 @@ class PrivateFolder {
       std::error_code error;
       if (parent.empty() || parent.size() > 60 || !fs::is_directory(parent, error)) continue;
       remove_left_over(parent);
-      std::string path = cat(parent, "/", kPrefix, "XXXXXX");
+      std::string path = cat(parent, "/", kPrefix, kSuffix);
       if (mkdtemp(path.data()) != nullptr) return lock(path);
     }
     return fail(Code::Refused, cat("cannot make a folder in /tmp: ", std::strerror(errno)),
@@ -114,6 +114,7 @@ class PrivateFolder {
 
  private:
   static constexpr std::string_view kPrefix = "paceline-";
+  static constexpr std::string_view kSuffix = "XXXXXX";  // what mkdtemp() fills in
 
   PrivateFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
@@ -131,7 +132,8 @@ class PrivateFolder {
   static void remove_left_over(const std::string& parent) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(parent, error)) {
-      if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kSuffix.size()) continue;
       const Fd lock(open((entry.path() / "lock").c_str(), O_WRONLY | O_CLOEXEC));
       struct stat info {};
       if (!lock.is_open() || fstat(lock.get(), &info) != 0 || info.st_uid != geteuid()) continue;

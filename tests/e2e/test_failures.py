@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import tempfile
 import time
 
 import pytest
@@ -99,7 +100,15 @@ def test_ctrl_c_from_the_terminal_reaches_the_whole_group(train):
     assert run.left_over() == []
 
 
-def test_killing_the_launcher_leaves_nobody(train):
+@pytest.fixture
+def own_runtime_folder(monkeypatch):
+    """Nobody else's run clears up there. Not tmp_path: names of sockets are short."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield folder
+
+
+def test_killing_the_launcher_leaves_nobody(train, own_runtime_folder):
     run = train("bsp", **ENDLESS)
     run.wait_for_pushes(10)
     folder = run.folder()
