@@ -81,6 +81,28 @@ TEST_F(CoordinatorTest, ReleasesTheFirstSuperstepInRankOrder) {
   EXPECT_EQ(stats().phase, "training");
 }
 
+TEST_F(CoordinatorTest, StartsNothingBeforeEveryServerHasItsFirstParameters) {
+  make("bsp");
+  servers_in();
+  join(0);
+  join(1, 2);
+  say(worker_node({0}), wire::Ready{1});
+  say(server_node(0), wire::Initialised{});
+  EXPECT_THAT(sent<wire::Release>(say(worker_node({1}), wire::Ready{2})), IsEmpty());
+  EXPECT_THAT(sent<wire::Release>(say(server_node(1), wire::Initialised{})), SizeIs(2));
+}
+
+TEST_F(CoordinatorTest, AWorkerThatJoinsAnewBeforeItWasMissedHasLeft) {
+  make("bsp");
+  start();
+  const auto decides = sent<wire::Decide>(say(worker_node({1}), wire::Join{101, 2, 10, 100}));
+  ASSERT_FALSE(decides.empty());
+  EXPECT_THAT(decides[0].drop, ElementsAre(PushId{{1}, 2, 0}));
+  const auto releases = sent<wire::Release>(say(worker_node({1}), wire::Ready{3}));
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].batch, 1U);
+}
+
 TEST_F(CoordinatorTest, APushCountsOnceWhenAllServersHoldIt) {
   make("asp");
   start();

@@ -136,6 +136,26 @@ TEST_F(WorkerTest, ExpelledItJoinsAnewAndForgetsItsGradient) {
   EXPECT_THAT(all_of<Compute>(parameters(1, 0, 4)), SizeIs(1));
 }
 
+TEST_F(WorkerTest, AReleaseOfAnotherLifeIsIgnored) {
+  welcome(4);
+  servers_up();
+  release(0, 1);
+  parameters(0, 0, 4);
+  EXPECT_TRUE(all_of<Compute>(parameters(1, 0, 4)).empty());
+  EXPECT_EQ(all_of<Compute>(release(0, 4)).size(), 1U);
+}
+
+TEST_F(WorkerTest, APushOfTheLifeBeforeIsForgotten) {
+  computing();
+  step(GradientComputed{.step = 0});
+  step(from(kCoordinator, wire::Expelled{1, "silence"}));
+  welcome(4, false, 2);
+  now_ += seconds(5);
+  step(from(kCoordinator, wire::Ping{}));
+  EXPECT_TRUE(sent<wire::PushQuery>(tick()).empty());
+  EXPECT_TRUE(step(from(server_node(0), wire::PushMissing{{{0}, 1, 0}})).empty());
+}
+
 TEST_F(WorkerTest, ANewLifeWaitsForTheGradientThatIsStillBeingComputed) {
   computing();
   step(PeerDown{kCoordinator, "reset"});

@@ -79,8 +79,6 @@ BUGS = {
     "worker_keeps_its_push_over_lives": (
         "worker", "  unanswered_.reset();\n  for (Server& server : servers_) {\n    server.initial", 
         "  for (Server& server : servers_) {\n    server.initial"),
-    "worker_keeps_stashed_parameters_over_lives": (
-        "worker", "    server.stashed = nullptr;\n", ""),
     "worker_counts_on_in_a_new_life": (
         "worker", "  ready_ = false;\n  next_step_ = 0;", "  ready_ = false;"),
     "worker_takes_any_release": (
