@@ -205,7 +205,9 @@ TEST(Codec, BoundsLists) {
   release.samples.assign(static_cast<std::size_t>(kMaxList), 1);
   EXPECT_TRUE(again(release));
   release.samples.push_back(1);
-  EXPECT_FALSE(again(release));
+  const auto refused = again(release);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "a Release message with a list that is too long");
 }
 
 }  // namespace
