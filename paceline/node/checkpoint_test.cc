@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "paceline/base/text.h"
 
 namespace paceline::node {
 namespace {
@@ -33,7 +36,9 @@ class CheckpointTest : public ::testing::Test {
   }
 
   std::vector<Payload> shards_;
-  std::filesystem::path path_ = std::filesystem::path(::testing::TempDir()) / "final.safetensors";
+  // Tests of this fixture run side by side, each in a process of its own.
+  std::filesystem::path path_ =
+      std::filesystem::path(::testing::TempDir()) / cat("paceline-", ::getpid(), ".safetensors");
   std::string text_;
   std::string data_;
 };
