@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,15 @@ std::uint64_t memory_kills() {
     if (name == "oom_kill") return value;
   }
   return 0;
+}
+
+// Of a log of ours (time, level, host, role, text): it goes well and has nothing to tell of an end.
+bool is_calm(const std::string& line) {
+  std::istringstream words(line);
+  std::string time;
+  std::string level;
+  words >> time >> level;
+  return time.ends_with('Z') && (level == "info" || level == "debug");
 }
 
 std::vector<std::string> last_lines(const std::string& path, std::size_t count) {
@@ -408,7 +418,9 @@ std::string Launcher::how_it_ended(const Member& member) const {
   }
   if (!member.said) {
     const auto lines = last_lines(member.log, 1);
-    if (!lines.empty()) text += cat("; its last words: ", lines.back());
+    if (!lines.empty() && !is_calm(lines.back())) {
+      text += cat("; its last words: ", lines.back());
+    }
   }
   return text;
 }

@@ -47,6 +47,7 @@ def test_a_lost_server_or_coordinator_ends_the_run_and_is_named(train, role):
     assert run.end() == 4
     assert role in run.errors() and "SIGKILL" in run.errors()
     assert f"{role}-0.log" in run.errors()
+    assert "last words" not in run.errors(), "a line of a log where all went well explains nothing"
     assert run.summary()["exit"] == "process"
     assert run.left_over() == []
 
