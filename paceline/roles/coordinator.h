@@ -61,6 +61,7 @@ class Coordinator {
   const RunStats& stats() const { return stats_; }
   const Ledger* ledger() const { return ledger_ ? &*ledger_ : nullptr; }
   std::uint64_t decisions() const { return number_; }
+  std::size_t undecided() const { return pending_.size(); }  // pushes, also those to come
 
  private:
   enum class State : std::uint8_t { Starting, Training, Finishing, Done };

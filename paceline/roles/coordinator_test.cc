@@ -157,7 +157,9 @@ TEST_F(CoordinatorTest, ALostWorkersBatchGoesToSomebodyElse) {
   ASSERT_THAT(stats().failures, SizeIs(1));
   EXPECT_EQ(stats().failures[0].cause, "connection");
   EXPECT_EQ(stats().leases_lost, 1U);
-  EXPECT_EQ(sent<wire::Release>(held({{0}, 1, 0})).at(0).batch, 1U);
+  const Outputs next = held({{0}, 1, 0});
+  EXPECT_EQ(sent<wire::Release>(next).at(0).batch, 1U);
+  EXPECT_EQ(sent<wire::Decide>(next).at(0).updates.at(0).lr, 0.1F) << "it is alone now";
 }
 
 TEST_F(CoordinatorTest, ACompletePushCountsThoughItsWorkerDied) {

@@ -490,6 +490,10 @@ void Cluster::check_end() {
     return;
   }
   fail(updates_.at_end(coordinator().stats(), result_.parameters));
+  const bool all_applied = coordinator().ledger()->all_applied();
+  if (all_applied && coordinator().undecided() != 0) {
+    fail(cat("promise 9: ", coordinator().undecided(), " pushes are kept for ever"));
+  }
 }
 
 void Cluster::fail(const std::string& what) {

@@ -196,8 +196,6 @@ BUGS = {
         "send(worker_node({0}), workers_[worker.value].release);"),
     "drained_worker_holds_up_the_barrier": (
         "coordinator_decide", "    events_.emplace_back(sync::Left{id});\n", ""),
-    "events_are_fed_in_each_other": (
-        "coordinator_decide", "if (std::exchange(feeding_, true)) return;", ""),
     "rate_of_the_sample_before": (
         "coordinator_decide", "static_cast<double>(stats_.samples) / static_cast<double>(options_.samples)",
         "static_cast<double>(stats_.applied) / static_cast<double>(options_.samples)"),
@@ -226,8 +224,6 @@ BUGS = {
     "end_does_not_wait_for_the_evaluation": (
         "coordinator_finish", "const bool measured = !to_come && (evaluations_.empty() || !evaluator_in_);",
         "const bool measured = true;"),
-    "end_waits_for_a_dead_evaluator": (
-        "coordinator_finish", "(evaluations_.empty() || !evaluator_in_);", "evaluations_.empty();"),
     "end_waits_for_no_evaluator_that_starts": (
         "coordinator_finish", "const bool to_come = ", "const bool to_come = false && "),
     "end_does_not_ask_again": (
