@@ -86,7 +86,7 @@ TEST(Child, DiesWithItsParentEvenIfThatOneIsKilled) {
   ASSERT_EQ(pipe(pipe_ends), 0);
   const pid_t parent = fork();
   if (parent == 0) {  // starts a child that holds the pipe open for ever, and is killed
-    auto child = Child::start(shell("sleep 1000"));
+    auto child = Child::start(shell("exec sleep 1000"));
     if (!child) _exit(1);
     // The child has our end of the pipe too (it is not close-on-exec): it is open while it lives.
     ::kill(getpid(), SIGKILL);
