@@ -428,6 +428,39 @@ TEST(Driver, ALostServerEndsTheRunAndIsNamed) {
   gate.set_value();
 }
 
+// The compute thread has room for one job beside the one under way: of four, two at least come back
+// as refused while the outputs of the same step are still being carried out.
+TEST(Driver, NothingReentersAndNothingFollowsAStop) {
+  std::promise<void> gate;
+  Fit source(gate.get_future().share());
+  net::Pool pool;
+  net::EventLoop loop;
+  std::vector<std::string> seen;
+  int depth = 0;
+  {
+    Driver driver(loop, {.self = worker_node({0}), .job = "job", .secret = {}, .tls = {}}, pool,
+                  {.source = &source,
+                   .log = [&](roles::Level, const std::string& text) { seen.push_back(text); }});
+    const roles::Stop stop = driver.run([&](Time, const roles::Input& input) {
+      EXPECT_EQ(depth++, 0);
+      roles::Outputs outputs;
+      if (std::holds_alternative<roles::Started>(input)) {
+        for (Step step = 0; step < 4; ++step) outputs.emplace_back(roles::Compute{.step = step});
+        outputs.emplace_back(roles::Log{roles::Level::Info, "last output"});
+      } else {
+        EXPECT_FALSE(std::get<roles::GradientComputed>(input).error.empty());
+        seen.push_back("refused");
+        outputs.emplace_back(roles::Stop{3, "enough"});
+      }
+      --depth;
+      return outputs;
+    });
+    EXPECT_EQ(stop.exit_code, 3);
+    gate.set_value();
+  }
+  EXPECT_THAT(seen, ::testing::ElementsAre("last output", "refused"));
+}
+
 TEST(Driver, AFileThatCannotBeWrittenEndsTheRunWithTheMachinesCode) {
   Cluster run({.decisions_file = "/dev/full"});
   const roles::Stop stop = run.end();
