@@ -43,6 +43,12 @@ struct ShowArgs {
   std::string dir = "runs";
   bool json = false;
 };
+struct ReplayArgs {
+  std::string run = "latest";
+  std::string dir = "runs";
+  bool simulate = false;  // the configuration too
+  bool json = false;
+};
 struct ReportArgs {
   std::vector<std::string> runs;
   std::string dir = "runs";
@@ -61,6 +67,7 @@ int cmd_datasets(const ListArgs& args);
 int cmd_zipline(const ZiplineArgs& args);
 int cmd_runs(const RunsArgs& args);
 int cmd_show(const ShowArgs& args);
+int cmd_replay(const ReplayArgs& args);
 int cmd_report(const ReportArgs& args);
 
 }  // namespace paceline::cli

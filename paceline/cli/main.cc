@@ -79,6 +79,7 @@ struct Commands {
   ZiplineArgs zipline;
   RunsArgs runs;
   ShowArgs show;
+  ReplayArgs replay;
   ReportArgs report;
   std::map<const CLI::App*, std::function<int()>> run;
 };
@@ -156,6 +157,17 @@ void add_show(CLI::App& app, Commands& commands) {
   commands.run[show] = [&commands] { return cmd_show(commands.show); };
 }
 
+void add_replay(CLI::App& app, Commands& commands) {
+  CLI::App* replay = add(app, "replay", "paceline replay latest",
+                         "A run's events, fed to its policy again: are the decisions the same?");
+  replay->add_option("RUN", commands.replay.run, "A name of `paceline runs`, a folder, or latest");
+  replay->add_option("--dir", commands.replay.dir, "DIR: where runs are (runs)")->type_name("");
+  replay->add_flag("--simulate", commands.replay.simulate,
+                   "Also simulate the configuration and compare the updates (bsp)");
+  add_json(replay, commands.replay.json);
+  commands.run[replay] = [&commands] { return cmd_replay(commands.replay); };
+}
+
 void add_report(CLI::App& app, Commands& commands) {
   CLI::App* report = add(app, "report", "paceline report latest -o report.html",
                          "Several runs side by side in one HTML file that needs nothing else.");
@@ -190,6 +202,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   add_zipline(app, commands);
   add_runs(app, commands);
   add_show(app, commands);
+  add_replay(app, commands);
   add_report(app, commands);
   add_roles(app, commands);
 }

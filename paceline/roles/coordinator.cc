@@ -15,6 +15,7 @@ constexpr Duration kTick = std::chrono::milliseconds(250);
 constexpr Duration kPing = std::chrono::seconds(1);
 constexpr Duration kRemind = std::chrono::seconds(10);
 constexpr Duration kRepeat = std::chrono::seconds(1);
+constexpr std::uint64_t kDatasetMost = std::uint64_t{1} << 40U;  // its order is held in memory
 
 Failure failure_of(NodeId node, std::string cause, std::string text) {
   return {.node = node, .cause = std::move(cause), .text = std::move(text)};
@@ -183,6 +184,10 @@ bool Coordinator::fits(NodeId from, const wire::Join& join) {
     return false;
   }
   if (from.role == Role::Evaluator) return true;
+  if (join.dataset_size > kDatasetMost) {
+    refuse(from, cat("a training set of ", join.dataset_size, " samples is none"));
+    return false;
+  }
   if (join.dataset_size == 0 || (dataset_size_ != 0 && join.dataset_size != dataset_size_)) {
     refuse(from, cat("its training set has ", join.dataset_size, " samples, the run's has ",
                      dataset_size_, "; do all processes read the same files?"));
@@ -412,7 +417,7 @@ void Coordinator::depart(WorkerId id) {
 }
 
 void Coordinator::note_failure(Failure failure) {
-  if (state_ == State::Finishing || state_ == State::Done) return;
+  if (state_ == State::Done) return;
   failure.at = since_start();
   if (failure.node.role == Role::Worker) failure.at_step = stats_.workers[failure.node.index].steps;
   log(Level::Warning, cat(to_string(failure.node), " is out: ", failure.text));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "paceline/base/check.h"
@@ -224,18 +225,19 @@ void Coordinator::take(NodeId from, const wire::Progress& progress) {
   if (!membership_.is_current(WorkerId{from.index}, progress.incarnation)) return;
   constexpr double kWeight = 0.05;
   WorkerStats& stats = stats_.workers[from.index];
+  const bool was_finite = std::isfinite(stats.loss);
   stats.loss = progress.loss;
   stats.compute = Duration{static_cast<std::int64_t>(
       std::min<std::uint64_t>(progress.compute_nanoseconds, std::uint64_t{1} << 62U))};
   stats_.pushed_bytes += progress.pushed_bytes;
   stats_.pulled_bytes += progress.pulled_bytes;
   const double loss = static_cast<double>(progress.loss);
-  if (!(loss - loss == 0)) {  // neither a number nor small
+  if (!std::isfinite(loss) && was_finite) {
     log(Level::Warning, cat("the loss of ", to_string(from), " is ", loss, " at its step ",
                             progress.step, "; a smaller optimizer.lr may help"));
   }
   double& mean = losses_[from.index];
-  mean = mean == 0 ? loss : mean + kWeight * (loss - mean);
+  mean = mean == 0 || !std::isfinite(mean) ? loss : mean + kWeight * (loss - mean);
   double sum = 0;
   std::uint32_t count = 0;
   for (const double each : losses_) {

@@ -33,6 +33,17 @@ def test_trains_to_the_end_of_its_budget(train, policy):
     assert (folder / "metrics.jsonl").read_text().count("\n") >= 2
     applied = sum(len(apply) for d in run.decisions() for apply in d["apply"])
     assert applied == 500
+    # The simulator, fed with the live run's events, decides the same; a simulated BSP run of the
+    # same configuration has the same barriers and applied pushes.
+    options = ["--simulate"] if policy == "bsp" else []
+    replayed = subprocess.run([BIN / "paceline", "replay", folder, "--json", *options],
+                              capture_output=True, text=True, check=False)
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    replayed = json.loads(replayed.stdout)
+    assert replayed["decisions"] > 500 and replayed["difference"] is None
+    if policy == "bsp":
+        assert replayed["simulation"]["equal"]
+        assert replayed["simulation"]["live"]["barriers"] == summary["barriers"]
     assert run.left_over() == []
 
 
