@@ -317,6 +317,7 @@ TEST_P(EveryPolicy, ARunAppliesItsBudgetAndEverybodyGoesHome) {
   EXPECT_EQ(stats.applied, 150U);
   EXPECT_EQ(stats.param_sha256.size(), 64U);
   EXPECT_TRUE(stats.failures.empty());
+  EXPECT_GT(stats.train_loss, 0);
   ASSERT_FALSE(stats.evaluations.empty());
   std::vector<float> first(kParameters);
   Fit().initial_parameters(first);
@@ -459,6 +460,96 @@ TEST(Driver, NothingReentersAndNothingFollowsAStop) {
     gate.set_value();
   }
   EXPECT_THAT(seen, ::testing::ElementsAre("last output", "refused"));
+}
+
+// A driver with a step of the test's own.
+struct Bare {
+  explicit Bare(NodeId self, Recorder* recorder = nullptr)
+      : driver(loop, {.self = self, .job = "job", .secret = {}, .tls = {}}, pool,
+               {.recorder = recorder, .log = [](roles::Level, const std::string&) {}}) {}
+  net::Pool pool;
+  net::EventLoop loop;
+  Driver driver;
+};
+
+TEST(Driver, FiresTimersAndWhatIsToBeDoneAgainAndAgain) {
+  Bare bare(kCoordinator);
+  int calls = 0;
+  bare.driver.every(std::chrono::milliseconds(1), [&] {
+    if (++calls == 3) bare.driver.post(roles::StopRequested{0, "third call"});
+  });
+  bool fired = false;
+  const roles::Stop stop = bare.driver.run([&](Time now, const roles::Input& input) {
+    roles::Outputs outputs;
+    if (std::holds_alternative<roles::Started>(input)) {
+      outputs.emplace_back(roles::SetTimer{roles::TimerId::StepFloor, now});
+    } else if (const auto* timer = std::get_if<roles::TimerFired>(&input)) {
+      EXPECT_EQ(timer->id, roles::TimerId::StepFloor);
+      fired = true;
+    } else {
+      outputs.emplace_back(roles::Stop{0, std::get<roles::StopRequested>(input).why});
+    }
+    return outputs;
+  });
+  EXPECT_EQ(stop.why, "third call");
+  EXPECT_TRUE(fired);
+}
+
+TEST(Driver, WhatWasSentBeforeAStopArrives) {
+  const fs::path folder = temporary_folder();
+  Bare server(server_node(0));
+  const auto address = server.driver.listen(cat("unix:", (folder / "s").string()));
+  ASSERT_TRUE(address);
+  constexpr std::size_t kBytes = 8U << 20U;  // more than a socket takes at once
+  std::thread worker_thread([&] {
+    Bare worker(worker_node({0}));
+    worker.driver.run([&](Time, const roles::Input& input) {
+      roles::Outputs outputs;
+      if (std::holds_alternative<roles::Started>(input)) {
+        outputs.emplace_back(roles::Connect{server_node(0), *address});
+      } else if (std::holds_alternative<roles::PeerUp>(input)) {
+        outputs.emplace_back(
+            roles::Send{server_node(0), wire::Initialise{}, worker.pool.take(kBytes)});
+        outputs.emplace_back(roles::Stop{0, "sent"});
+      }
+      return outputs;
+    });
+  });
+  std::size_t received = 0;
+  const roles::Stop stop = server.driver.run([&](Time, const roles::Input& input) {
+    if (const auto* message = std::get_if<roles::Received>(&input)) {
+      received = size_of(message->payload);
+      return roles::Outputs{roles::Stop{0, "received"}};
+    }
+    if (std::holds_alternative<roles::PeerDown>(input)) {
+      return roles::Outputs{roles::Stop{4, "lost"}};
+    }
+    return roles::Outputs{};
+  });
+  worker_thread.join();
+  EXPECT_EQ(stop.why, "received");
+  EXPECT_EQ(received, kBytes);
+  fs::remove_all(folder);
+}
+
+TEST(Driver, AFullDiskIsToldToTheRoleAtOnce) {
+  const fs::path folder = temporary_folder();
+  auto recorder = Recorder::create("/dev/full", (folder / "m").string(), (folder / "t").string());
+  ASSERT_TRUE(recorder);
+  Bare bare(kCoordinator, &*recorder);
+  const roles::Stop stop = bare.driver.run([&](Time, const roles::Input& input) {
+    roles::Outputs outputs;
+    if (const auto* asked = std::get_if<roles::StopRequested>(&input)) {
+      outputs.emplace_back(roles::Stop{asked->exit_code, asked->why});
+    } else {
+      outputs.emplace_back(  // more than is gathered
+          roles::Record{roles::Record::File::Decisions, std::string(1U << 20U, 'x')});
+    }
+    return outputs;
+  });
+  EXPECT_EQ(stop.exit_code, 5);
+  EXPECT_THAT(stop.why, HasSubstr("/dev/full"));
+  fs::remove_all(folder);
 }
 
 TEST(Driver, AFileThatCannotBeWrittenEndsTheRunWithTheMachinesCode) {

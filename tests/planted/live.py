@@ -30,10 +30,10 @@ BUGS = [
     ("driver.cc", "transport_.flush(kFlush, [this] { loop_.stop(); });", "loop_.stop();"),
     ("driver.cc", "feed(roles::StopRequested{5, to_string(status.error())});", ""),
     ("driver.cc", "roles::StopRequested{5,", "roles::StopRequested{4,"),
-    ("driver.cc", "recorder->finish(); !status", "Status{}; !status"),
+    ("driver.cc", "recorder->finish(); !status", "recorder->flush(); !status"),
     ("driver.cc", "if (!stopped_) tick_on_loop(periodic);", ""),
-    ("driver.cc", "feed(roles::TimerFired{id});", ""),
-    ("driver.cc", "feed(roles::PeerDown{peer, why});", ""),
+    ("driver.cc", "feed(roles::TimerFired{id});", "(void)id;"),
+    ("driver.cc", "feed(roles::PeerDown{peer, why});", "(void)why;"),
     ("driver.cc", "computed.loss = result->loss;", ""),
     ("driver.cc", "computed.error = to_string(result.error());", ""),
     # the compute thread
