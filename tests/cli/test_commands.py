@@ -10,7 +10,7 @@ from conftest import PACELINE
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["train", "check", "policies", "codes", "models", "datasets", "zipline", "runs", "show",
-            "report"]
+            "replay", "report"]
 
 
 def test_help_fits_a_screen_and_begins_with_an_example(paceline):
