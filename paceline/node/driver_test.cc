@@ -462,6 +462,24 @@ TEST(Driver, NothingReentersAndNothingFollowsAStop) {
   EXPECT_THAT(seen, ::testing::ElementsAre("last output", "refused"));
 }
 
+TEST(Driver, AGradientThatFailsIsToldWithItsReason) {
+  Fit source;
+  net::Pool pool;
+  net::EventLoop loop;
+  Driver driver(loop, {.self = worker_node({0}), .job = "job", .secret = {}, .tls = {}}, pool,
+                {.source = &source, .log = [](roles::Level, const std::string&) {}});
+  const roles::Stop stop = driver.run([&](Time, const roles::Input& input) {
+    roles::Outputs outputs;
+    if (const auto* computed = std::get_if<roles::GradientComputed>(&input)) {
+      outputs.emplace_back(roles::Stop{4, computed->error});
+    } else {
+      outputs.emplace_back(roles::Compute{.step = 0});  // without parameters
+    }
+    return outputs;
+  });
+  EXPECT_EQ(stop.why, "wrong size");
+}
+
 // A driver with a step of the test's own.
 struct Bare {
   explicit Bare(NodeId self, Recorder* recorder = nullptr)

@@ -45,6 +45,18 @@ std::vector<std::string> lines_of(Child& child) {
   return lines;
 }
 
+// What it says first; it goes on.
+std::string first_line_of(Child& child) {
+  LineReader reader(child.out());
+  while (!reader.closed()) {
+    pollfd out{child.out(), POLLIN, 0};
+    if (poll(&out, 1, kLongMs) <= 0) break;
+    const auto lines = reader.read();
+    if (!lines.empty()) return lines.front();
+  }
+  return "";
+}
+
 Ending ending_of(Child& child) {
   lines_of(child);  // its output is closed: it is about to be gone
   siginfo_t info{};
@@ -63,14 +75,18 @@ TEST(Child, TellsHowItEnded) {
 }
 
 TEST(Child, SpeaksInLinesAndHearsOurs) {
-  auto child = Child::start(shell("read word; echo heard $word; printf 'two\\nhalf'"));
+  auto child = Child::start(shell("echo ready; read word; echo heard $word; printf 'half'"));
   ASSERT_TRUE(child);
+  EXPECT_EQ(first_line_of(*child), "ready");  // while it waits for us
   EXPECT_TRUE(write_line(child->in(), "hello", kLongMs));
-  EXPECT_THAT(lines_of(*child), ElementsAre("heard hello", "two"));
+  EXPECT_THAT(lines_of(*child), ElementsAre("heard hello"));
 }
 
 TEST(Child, IgnoresCtrlCOfTheTerminal) {
+  // Programs in the background of a shell inherit that it is ignored: not this one.
+  const auto before = signal(SIGINT, SIG_DFL);
   auto child = Child::start(shell("kill -INT $$; echo alive"));
+  signal(SIGINT, before);
   ASSERT_TRUE(child);
   EXPECT_THAT(lines_of(*child), ElementsAre("alive"));
 }
@@ -86,13 +102,15 @@ TEST(Child, DiesWithItsParentEvenIfThatOneIsKilled) {
   ASSERT_EQ(pipe(pipe_ends), 0);
   const pid_t parent = fork();
   if (parent == 0) {  // starts a child that holds the pipe open for ever, and is killed
-    auto child = Child::start(shell("exec sleep 1000"));
-    if (!child) _exit(1);
+    auto child = Child::start(shell("echo up; exec sleep 1000"));
+    if (!child || first_line_of(*child) != "up") _exit(1);
     // The child has our end of the pipe too (it is not close-on-exec): it is open while it lives.
     ::kill(getpid(), SIGKILL);
   }
   close(pipe_ends[1]);
-  waitpid(parent, nullptr, 0);
+  int status = 0;
+  waitpid(parent, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
   pollfd end{pipe_ends[0], POLLIN, 0};
   EXPECT_EQ(poll(&end, 1, kLongMs), 1) << "the child outlived its parent";
   close(pipe_ends[0]);

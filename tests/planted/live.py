@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["base", "sync", "optim", "membership", "wire", "roles", "net", "node"]
-TESTS = "-*Config*:*Report*:*Summary*:*RunFolder*"  # those of the live part
+TESTS = ("Driver.*:*EveryPolicy*:Child.*:LineReader.*:LineFile.*:ComputeThread.*:Job.*:Trace.*")
 
 # file, what stands there, what a slip would make of it
 BUGS = [
@@ -33,7 +33,7 @@ BUGS = [
     ("driver.cc", "recorder->finish(); !status", "recorder->flush(); !status"),
     ("driver.cc", "if (!stopped_) tick_on_loop(periodic);", ""),
     ("driver.cc", "feed(roles::TimerFired{id});", "(void)id;"),
-    ("driver.cc", "feed(roles::PeerDown{peer, why});", "(void)why;"),
+    ("driver.cc", "feed(roles::PeerDown{peer, why});", 'if (why == "never") feed(roles::PeerDown{peer, why});'),
     ("driver.cc", "computed.loss = result->loss;", ""),
     ("driver.cc", "computed.error = to_string(result.error());", ""),
     # the compute thread
@@ -73,7 +73,8 @@ def copy_tree(folder):
                  *(f"paceline/{name}" for name in FOLDERS)]:
         source, target = ROOT / part, folder / part
         if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
+            # Without the times: a folder of an earlier call may hold objects with a bug in them.
+            shutil.copytree(source, target, dirs_exist_ok=True, copy_function=shutil.copy)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
