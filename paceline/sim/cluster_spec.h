@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paceline/base/result.h"
+#include "paceline/sim/scenario.h"
+
+// Clusters as data: who computes how fast, over which links, and when who comes and goes.
+namespace paceline::sim {
+
+// A link's figures; those of a worker are of its links to every server and the coordinator.
+struct LinkSpec {
+  double latency = 0;               // seconds, one way
+  std::optional<double> bandwidth;  // bytes a second, each direction; null: no bound
+};
+
+// For `length` seconds from `at` the worker does nothing (SIGSTOP, a migrating machine).
+struct PauseSpec {
+  double at = 0;
+  double length = 0;
+};
+
+// The worker is there from `joins` on; it may leave at `leaves` and come back.
+struct PresenceSpec {
+  double joins = 0;
+  std::optional<double> leaves;
+};
+
+struct WorkerSpec {
+  Speed speed;
+  std::optional<LinkSpec> link;  // null: the network's
+  std::vector<PauseSpec> pauses;
+  std::vector<PresenceSpec> presence = {{}};  // in order, not overlapping; at least one
+};
+
+struct ClusterSpec {
+  std::string name;
+  std::string doc;  // one sentence; may be empty
+  std::uint32_t servers = 2;
+  double service_time = 0;               // seconds a server needs for a push, one after the other
+  std::uint64_t parameters = 1'000'000;  // floats of the model, for the bytes on the wire
+  LinkSpec network;
+  std::vector<WorkerSpec> workers;  // at least one
+};
+
+// The ready ones: equal, gpu_generations, one_slow_of_eight, heavy_tail, preemptible, two_sites.
+std::span<const ClusterSpec> profiles();
+
+// `workers` equal ones, 5 % jitter, steps of one second.
+ClusterSpec equal_cluster(std::uint32_t workers);
+
+// A cluster file (interface.md, JSON). Errors name line and field: "my.json:7", "workers[1].step".
+// where: the file's name, for errors.
+Result<ClusterSpec> parse_cluster(std::string_view json, const std::string& where);
+
+// A published n x R matrix of step ends: a row a worker, commas or blanks between; the differences
+// of a row, the first end counting from 0, are the worker's steps, over and over.
+Result<ClusterSpec> parse_end_times(std::string_view text, const std::string& where);
+
+// A run of Paceline, from its decisions.jsonl: for each worker the times from release to push, over
+// and over.
+Result<ClusterSpec> cluster_of_run(std::istream& decisions, const std::string& where);
+
+}  // namespace paceline::sim
