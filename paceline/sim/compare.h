@@ -78,9 +78,10 @@ struct Comparison {
   std::string cluster;
   std::uint32_t workers = 0;
   std::uint32_t servers = 0;
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 1;
   bool trained = false;  // with real gradients
   std::optional<double> target_accuracy;
-  double compute_seconds = 0;           // wall clock
   std::vector<PolicyOutcome> policies;  // as they were asked for
 };
 
@@ -115,12 +116,20 @@ struct Experiment {
   bool timeline = false;
   // Lines of decisions.jsonl of each candidate's first seed, without their ends. null: nobody asks.
   std::function<void(std::size_t candidate, std::string_view line)> decisions;
-  // Called after each run, for progress. null: nobody asks.
-  std::function<void(std::size_t done, std::size_t all)> progress;
+  // Called after each run, on its thread. null: nobody asks.
+  std::function<void()> progress;
 };
 
-// Runs everything, one after the other. Errors: a policy's spelling, a source that fails, a run
-// that cannot go on.
-Result<Comparison> compare(const Experiment& experiment);
+// What the simulator, which is pure, cannot do itself.
+struct Machine {
+  // Calls work(0) to work(count - 1), in any order, on any threads; comes back when all are done.
+  std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)> run_all;
+  // Processor seconds of the calling thread.
+  std::function<double()> processor_seconds;
+};
+
+// Every candidate with every seed. Errors: a policy's spelling, a source that fails, a run that
+// cannot go on. What comes out depends on the experiment alone, but for compute_seconds.
+Result<Comparison> compare(const Experiment& experiment, const Machine& machine);
 
 }  // namespace paceline::sim
