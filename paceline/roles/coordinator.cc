@@ -43,6 +43,15 @@ Outputs Coordinator::step(Time now, const Input& input) {
   return std::exchange(out_, {});
 }
 
+RunStats Coordinator::stats_at(Time now) const {
+  RunStats stats = stats_;
+  stats.now = now;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w].waits_since) stats.workers[w].waited += now - *workers_[w].waits_since;
+  }
+  return stats;
+}
+
 void Coordinator::send(NodeId to, wire::Message message, Payload payload) {
   out_.emplace_back(Send{to, std::move(message), std::move(payload)});
 }
@@ -325,8 +334,9 @@ void Coordinator::start_if_ready() {
   if (state_ != State::Starting || !all_initialised()) return;
   const bool all_there = std::ranges::all_of(
       workers_, [](const WorkerState& worker) { return worker.ready || worker.died; });
-  const bool any_ready = std::ranges::any_of(workers_, &WorkerState::ready);
-  if (all_there && any_ready) start();
+  const std::uint32_t ready = live_workers();
+  const bool enough = options_.start_workers != 0 && ready >= options_.start_workers;
+  if (enough || (all_there && ready > 0)) start();
 }
 
 void Coordinator::start() {
@@ -378,7 +388,7 @@ void Coordinator::watch_the_start() {
                       " s: ", missing(), " missing; see logs/ of the run"));
   }
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
-    if (workers_[w].ready || workers_[w].died) continue;
+    if (options_.start_workers != 0 || workers_[w].ready || workers_[w].died) continue;
     note_failure(failure_of(
         worker_node({w}), "late",
         cat("was not there after ", fixed(to_seconds(options_.start_deadline), 0), " s")));

@@ -39,6 +39,9 @@ struct CoordinatorOptions {
   Duration worker_grace = std::chrono::seconds(20);      // without any worker
   Duration finish_deadline = std::chrono::seconds(120);  // for the last evaluation
   Duration metrics_every = std::chrono::seconds(1);
+  // Training begins as soon as that many workers are ready; the others join it. 0: all of them.
+  std::uint32_t start_workers = 0;
+  bool record_decisions = true;  // lines of decisions.jsonl
 };
 
 // Knows who is in the run, who may go on, which samples are where, and which update is next. It
@@ -59,6 +62,8 @@ class Coordinator {
 
   // As of the last step.
   const RunStats& stats() const { return stats_; }
+  // As of `now`, not before the last step, with the waits that are still open.
+  RunStats stats_at(Time now) const;
   const Ledger* ledger() const { return ledger_ ? &*ledger_ : nullptr; }
   std::uint64_t decisions() const { return number_; }
   std::size_t undecided() const { return pending_.size(); }  // pushes, also those to come

@@ -58,7 +58,9 @@ void Coordinator::carry_out(const sync::Event& event, const sync::Decision& deci
     if (decide.recipients.size() != before) released.push_back(worker);
   }
   if (!decision.apply.empty()) evaluate_if_due(decide);
-  out_.emplace_back(Record{Record::File::Decisions, to_json({event, decision, stats_.version})});
+  if (options_.record_decisions) {
+    out_.emplace_back(Record{Record::File::Decisions, to_json({event, decision, stats_.version})});
+  }
   issue(std::move(decide));
   for (const WorkerId worker : released) send_release(worker);
   if (!decision.drop.empty()) recall_drained();

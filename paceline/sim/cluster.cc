@@ -1,6 +1,7 @@
 #include "paceline/sim/cluster.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "paceline/base/text.h"
@@ -30,49 +31,112 @@ Cluster::Cluster(const Scenario& scenario, const SimOptions& options, roles::Gra
       options_(options),
       source_(source),
       rng_(Rng(scenario.seed).stream("cluster")),
-      network_(world_, *this, scenario),
-      sync_(policy_of(scenario.policy)->spec()),
-      updates_(scenario, source) {
-  for (std::uint32_t w = 0; w < scenario.run.workers; ++w) {
-    speed_rngs_.push_back(Rng(scenario.seed).stream("speed", w));
+      network_(world_, *this, scenario_, options.check) {
+  const std::uint32_t workers = scenario_.run.workers;
+  if (options_.policy) scenario_.policy.clear();
+  if (options_.check) {
+    updates_ = std::make_unique<UpdateChecker>(scenario_, source);
+    if (!options_.policy) {
+      sync_ = std::make_unique<SyncChecker>(policy_of(scenario_.policy)->spec());
+    }
+  } else {
+    scenario_.run.metrics_every = scenario_.limit;  // nobody reads them
+    scenario_.run.record_decisions = !!options_.decisions;
   }
-  computed_.resize(scenario.run.workers);
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    speed_rngs_.push_back(Rng(scenario_.seed).stream("speed", w));
+  }
+  computed_.resize(workers);
+  released_.resize(workers);
+  step_faults_.resize(workers);
+  queues_.resize(scenario_.run.servers);
 }
 
 SimResult Cluster::run() {
+  plan_starts();
+  plan_faults();
+  while (result_.failure.empty() && !world_.is_empty() && !is_over()) {
+    if (is_cut_before(world_.next())) {
+      world_.wait_until(*cut_);
+      sum_up();
+      return std::move(result_);
+    }
+    if (updates_ && events_ > kEventsMax) fail("promise 5: it runs, and does not end");
+    if (world_.next() > scenario_.limit) fail("promise 5: it does not end");
+    world_.run_next();
+    if (options_.check) check_progress();
+  }
+  if (result_.failure.empty() && (options_.check || result_.error.empty())) check_end();
+  sum_up();
+  return std::move(result_);
+}
+
+bool Cluster::is_over() const {
+  if (!options_.check && !result_.error.empty()) return true;
+  return coordinator_ended_ && alive_ == 0;
+}
+
+// Nothing more happens before the run is to be cut.
+bool Cluster::is_cut_before(Time next) {
+  if (!scenario_.stop_at || coordinator_ended_) return false;
+  if (!cut_ && coordinator().stats().training) {
+    cut_ = coordinator().stats().started + *scenario_.stop_at;
+  }
+  return cut_ && next > *cut_;
+}
+
+void Cluster::sum_up() {
+  const Time now = world_.now();
+  result_.events = events_;
+  result_.ended = now;
+  result_.stats = coordinator_ended_ ? coordinator().stats() : coordinator().stats_at(now);
+  const auto scaled = [&](std::uint64_t bytes) {
+    return static_cast<std::uint64_t>(
+        std::llround(static_cast<double>(bytes) * scenario_.payload_scale));
+  };
+  result_.stats.pushed_bytes = scaled(result_.stats.pushed_bytes);
+  result_.stats.pulled_bytes = scaled(result_.stats.pulled_bytes);
+  std::uint64_t pushes = 0;
+  Duration waited{};
+  const double seconds =
+      to_seconds(coordinator_ended_.value_or(now) - coordinator().stats().started);
+  for (const Queue& queue : queues_) {
+    pushes += queue.pushes;
+    waited += queue.waited;
+    const Duration busy = queue.busy - std::max(queue.free - now, Duration{});
+    result_.server_busy_share.push_back(seconds > 0 ? to_seconds(busy) / seconds : 0);
+  }
+  if (pushes > 0) result_.server_queue_seconds = to_seconds(waited) / static_cast<double>(pushes);
+  fold(static_cast<std::uint64_t>(now.count()));
+  result_.hash = options_.check ? hash_ : 0;
+  result_.lost_messages = network_.lost();
+  result_.link_breaks = network_.breaks();
+}
+
+// ---- processes ----
+
+void Cluster::plan_starts() {
   const auto soon = [&] { return Duration{rng_.between(0, scenario_.start_within.count())}; };
+  const auto start_at = [&](std::uint32_t worker) {
+    return worker < scenario_.start_at.size() ? scenario_.start_at[worker] : Duration{};
+  };
+  std::uint32_t& awaited = scenario_.run.start_workers;
+  if (awaited == 0 && !scenario_.start_at.empty()) {
+    Duration first = start_at(0);
+    for (std::uint32_t w = 0; w < scenario_.run.workers; ++w) first = std::min(first, start_at(w));
+    for (std::uint32_t w = 0; w < scenario_.run.workers; ++w) awaited += start_at(w) == first;
+  }
   start(kCoordinator);
   for (std::uint32_t s = 0; s < scenario_.run.servers; ++s) {
     world_.plan(soon(), [this, s] { start(server_node(s)); });
   }
   for (std::uint32_t w = 0; w < scenario_.run.workers; ++w) {
-    world_.plan(soon(), [this, w] { start(worker_node({w})); });
+    world_.plan(start_at(w) + soon(), [this, w] {
+      if (!coordinator_ended_) start(worker_node({w}));
+    });
   }
   if (scenario_.run.evaluator) world_.plan(soon(), [this] { start(kEvaluator); });
-  plan_faults();
-
-  const auto is_done = [&] {
-    return coordinator_ended_ &&
-           std::ranges::none_of(processes_, [](const auto& p) { return p->is_alive; });
-  };
-  while (result_.failure.empty() && !world_.is_empty() && !is_done()) {
-    if (world_.events() > kEventsMax) fail("promise 5: it runs, and does not end");
-    if (world_.next() > scenario_.limit) fail("promise 5: it does not end");
-    world_.run_next();
-    check_progress();
-  }
-  if (result_.failure.empty()) check_end();
-  result_.events = world_.events();
-  result_.ended = world_.now();
-  result_.stats = coordinator().stats();
-  fold(static_cast<std::uint64_t>(world_.now().count()));
-  result_.hash = hash_;
-  result_.lost_messages = network_.lost();
-  result_.link_breaks = network_.breaks();
-  return std::move(result_);
 }
-
-// ---- processes ----
 
 void Cluster::start(NodeId node) {
   const Pid pid = static_cast<Pid>(processes_.size());
@@ -81,10 +145,12 @@ void Cluster::start(NodeId node) {
   process.node = node;
   process.life = ++lives_;
   process.progressed = world_.now();
+  ++alive_;
   const std::string coordinator = to_string(kCoordinator);
   switch (node.role) {
     case Role::Coordinator:
-      process.role.emplace<roles::Coordinator>(scenario_.run, policy_of(scenario_.policy));
+      process.role.emplace<roles::Coordinator>(
+          scenario_.run, options_.policy ? options_.policy() : policy_of(scenario_.policy));
       break;
     case Role::Server:
       process.role.emplace<roles::Server>(roles::ServerOptions{.index = node.index,
@@ -138,6 +204,7 @@ std::vector<Pid> Cluster::processes_at(NodeId node) const {
 void Cluster::end_process(Pid pid, int exit_code, const std::string& why) {
   Process& process = *processes_[pid];
   process.is_alive = false;
+  --alive_;
   process.is_paused = false;
   process.inbox.clear();
   told(process, process.incarnation);
@@ -159,23 +226,53 @@ void Cluster::end_process(Pid pid, int exit_code, const std::string& why) {
 
 // What happens at once to a process happens in an event of its own, after what it is doing now.
 void Cluster::deliver(Pid pid, roles::Input input) {
-  world_.plan(world_.now(), [this, pid, input = std::move(input)]() mutable {
-    Process& process = *processes_[pid];
-    if (!process.is_alive) return;
-    if (process.is_paused) {
-      process.inbox.push_back(std::move(input));
-    } else {
-      perform(pid, input);
-    }
+  world_.plan(world_.now(),
+              [this, pid, input = std::move(input)]() mutable { take_in(pid, std::move(input)); });
+}
+
+void Cluster::take_in(Pid pid, roles::Input input) {
+  Process& process = *processes_[pid];
+  if (!process.is_alive) return;
+  if (process.is_paused) {
+    process.inbox.push_back(std::move(input));
+  } else {
+    perform(pid, input);
+  }
+}
+
+// A server takes one push after the other. A question after a push waits behind it, as on a link.
+void Cluster::receive(Pid pid, roles::Received received) {
+  Process& process = *processes_[pid];
+  const bool is_push = std::holds_alternative<wire::Push>(received.message);
+  const bool is_queued = scenario_.service_time > Duration{} && process.node.role == Role::Server &&
+                         (is_push || std::holds_alternative<wire::PushQuery>(received.message));
+  if (!is_queued || process.is_paused) return take_in(pid, std::move(received));
+  Queue& queue = queues_[process.node.index];
+  const Time begin = std::max(world_.now(), queue.free);
+  if (is_push) {
+    ++queue.pushes;
+    queue.waited += begin - world_.now();
+    queue.busy += scenario_.service_time;
+    queue.free = begin + scenario_.service_time;
+  }
+  world_.plan(is_push ? queue.free : begin, [this, pid, received = std::move(received)]() mutable {
+    take_in(pid, std::move(received));
   });
 }
 
 void Cluster::perform(Pid pid, const roles::Input& input) {
   Process& process = *processes_[pid];
-  fold(static_cast<std::uint64_t>(world_.now().count()));
-  fold(pid * std::uint64_t{64} + input.index());
+  const bool is_event = std::holds_alternative<roles::Received>(input) ||
+                        std::holds_alternative<roles::TimerFired>(input) ||
+                        std::holds_alternative<roles::GradientComputed>(input) ||
+                        std::holds_alternative<roles::Measured>(input);
+  if (is_event) ++events_;
+  if (options_.check) {
+    fold(static_cast<std::uint64_t>(world_.now().count()));
+    fold(pid * std::uint64_t{64} + input.index());
+  }
   see_input(pid, input);
-  if (const auto* fired = std::get_if<roles::TimerFired>(&input)) process.timers.erase(fired->id);
+  const std::uint64_t steps = options_.observer != nullptr ? steps_of_held(pid, input) : 0;
   roles::Outputs outputs;
   std::visit(
       [&](auto& role) {
@@ -184,9 +281,9 @@ void Cluster::perform(Pid pid, const roles::Input& input) {
         }
       },
       process.role);
-  if (const auto* server = std::get_if<roles::Server>(&process.role)) {
-    fail(updates_.stepped(*server, process.node.index));
-  }
+  if (options_.observer != nullptr && pid == kCoordinatorPid) observe_pushed(input, steps);
+  const auto* server = std::get_if<roles::Server>(&process.role);
+  if (updates_ && server != nullptr) fail(updates_->stepped(*server, process.node.index));
   carry_out(pid, std::move(outputs));
   // The oracle learns of a decision when it is sent: only then are all of its messages looked at.
 }
@@ -194,12 +291,13 @@ void Cluster::perform(Pid pid, const roles::Input& input) {
 void Cluster::see_input(Pid pid, const roles::Input& input) {
   Process& process = *processes_[pid];
   if (const auto* received = std::get_if<roles::Received>(&input)) {
-    fold(wire::encode(received->message));
+    if (options_.check) fold(wire::encode(received->message));
     if (options_.keep_log) {
       log(pid, cat("<- ", to_string(received->from), " ", wire::name_of(received->message)));
     }
+    if (!updates_) return;
     if (const auto* push = std::get_if<wire::Push>(&received->message)) {
-      if (process.node.role == Role::Server) updates_.arrived(process.node.index, push->push);
+      if (process.node.role == Role::Server) updates_->arrived(process.node.index, push->push);
     }
     if (const auto* welcome = std::get_if<wire::Welcome>(&received->message)) {
       process.incarnation = std::max(process.incarnation, welcome->incarnation);
@@ -264,7 +362,8 @@ void Cluster::carry_out(Pid pid, roles::Outputs outputs) {
 }
 
 void Cluster::carry_out(Pid pid, roles::Send& send) {
-  see_send(pid, send);
+  if (updates_) see_send(pid, send);
+  if (options_.observer != nullptr && pid == kCoordinatorPid) observe(send);
   network_.send(pid, send);
 }
 
@@ -277,29 +376,27 @@ void Cluster::see_send(Pid pid, const roles::Send& send) {
         return each->is_alive && each->node == worker_node(push.worker) &&
                each->incarnation == push.incarnation;
       });
-      if (lives && !updates_.dropped().contains(push)) untold_.try_emplace(push, world_.now());
+      if (lives && !updates_->dropped().contains(push)) untold_.try_emplace(push, world_.now());
     }
-    fail(updates_.decide(*decide));
+    fail(updates_->decide(*decide));
   } else if (const auto* release = std::get_if<wire::Release>(&send.message)) {
-    fail(updates_.released({send.to.index}, *release));
+    fail(updates_->released({send.to.index}, *release));
   } else if (const auto* push = std::get_if<wire::Push>(&send.message)) {
     if (!process.computed) return fail("promise 2: a push without a gradient");
-    fail(updates_.pushed(send.to.index, push->push, send.payload, *process.computed));
+    fail(updates_->pushed(send.to.index, push->push, send.payload, *process.computed));
   } else if (const auto* head = std::get_if<wire::Parameters>(&send.message)) {
-    fail(updates_.served(node.index, *head, send.payload));
+    fail(updates_->served(node.index, *head, send.payload));
   }
 }
 
 void Cluster::carry_out(Pid pid, const roles::SetTimer& timer) {
-  Process& process = *processes_[pid];
   const std::uint64_t number = ++timers_set_;
-  process.timers[timer.id] = number;
+  processes_[pid]->timers.at(static_cast<std::size_t>(timer.id)) = number;
   world_.plan(std::max(timer.at, world_.now()), [this, pid, id = timer.id, number] {
-    Process& later = *processes_[pid];
-    const auto set = later.timers.find(id);
-    if (later.is_alive && set != later.timers.end() && set->second == number) {
-      deliver(pid, roles::TimerFired{id});
-    }
+    std::uint64_t& set = processes_[pid]->timers.at(static_cast<std::size_t>(id));
+    if (set != number) return;
+    set = 0;
+    take_in(pid, roles::TimerFired{id});
   });
 }
 
@@ -309,16 +406,16 @@ void Cluster::carry_out(Pid pid, roles::Compute& compute) {
   if (std::exchange(process.computes, true)) return fail("a worker computes two gradients at once");
   process.progressed = world_.now();
   const bool torn = may_be_torn_ || network_.lost() + network_.breaks() > 0;
-  fail(updates_.computes({worker}, compute, torn));
+  if (updates_) fail(updates_->computes({worker}, compute, torn));
+  if (options_.observer != nullptr) options_.observer->computing({worker}, since_release());
   process.computed = std::move(compute);
   const Step step = computed_[worker]++;
   const Duration took = step_time(worker, step);
-  for (std::size_t f = 0; f < scenario_.faults.size(); ++f) {
-    const Fault& fault = scenario_.faults[f];
-    if (fault.node != process.node || fault.step != step || !faults_done_.insert(f).second)
-      continue;
-    world_.plan(world_.now() + took / 2, [this, &fault] { carry_out(fault); });
-  }
+  std::erase_if(step_faults_[worker], [&](const Fault* fault) {
+    if (fault->step != step) return false;
+    world_.plan(world_.now() + took / 2, [this, fault] { carry_out(*fault); });
+    return true;
+  });
   world_.plan(world_.now() + took, [this, pid] { finish_compute(pid); });
 }
 
@@ -331,11 +428,22 @@ void Cluster::finish_compute(Pid pid) {
   for (const Payload& shard : compute.parameters) task.parameters.push_back(floats(shard));
   for (const MutablePayload& shard : compute.gradient) task.gradient.push_back(floats(shard));
   const auto result = source_.gradient(task);
-  if (!result) {
-    return deliver(
-        pid, roles::GradientComputed{.step = compute.step, .error = to_string(result.error())});
+  if (options_.observer != nullptr) {
+    options_.observer->computed({process.node.index}, since_release());
   }
-  deliver(pid, roles::GradientComputed{.step = compute.step, .loss = result->loss});
+  roles::GradientComputed computed{.step = compute.step};
+  if (result) {
+    computed.loss = result->loss;
+  } else {
+    computed.error = to_string(result.error());
+    source_failed(pid, cat("no gradient: ", computed.error));
+  }
+  deliver(pid, std::move(computed));
+}
+
+void Cluster::source_failed(Pid pid, const std::string& why) {
+  if (!result_.error.empty()) return;
+  result_.error = cat(to_string(processes_[pid]->node), ": ", why);
 }
 
 Duration Cluster::step_time(std::uint32_t worker, Step step) {
@@ -357,7 +465,16 @@ void Cluster::carry_out(Pid pid, roles::Measure& measure) {
   for (const Payload& shard : measure.parameters) {
     all.insert(all.end(), floats(shard).begin(), floats(shard).end());
   }
-  roles::Measured measured{.number = measure.number, .accuracy = Bowl::accuracy(all)};
+  roles::Measured measured{.number = measure.number};
+  if (options_.evaluation == nullptr) {
+    measured.accuracy = Bowl::accuracy(all);
+  } else if (const auto result = options_.evaluation->evaluate(all)) {
+    measured.accuracy = result->accuracy;
+    measured.loss = result->loss;
+  } else {
+    measured.error = to_string(result.error());
+    source_failed(pid, cat("no evaluation: ", measured.error));
+  }
   world_.plan(world_.now() + scenario_.evaluation,
               [this, pid, measured] { deliver(pid, measured); });
 }
@@ -373,15 +490,17 @@ void Cluster::carry_out(roles::MakeInitial& initial) {
 
 void Cluster::carry_out(const roles::Record& record) {
   if (record.file != roles::Record::File::Decisions) return;
+  if (options_.decisions) options_.decisions(record.line);
+  if (!options_.check) return;
   fold(record.line);
   result_.decisions.push_back(record.line);
   const auto line = roles::parse_decision(record.line);
   if (!line) return fail(cat("decisions.jsonl: ", to_string(line.error())));
   if (to_json(*line) != record.line) return fail("decisions.jsonl: not read as it was written");
   if (const auto* pushed = std::get_if<sync::Pushed>(&line->event.what)) {
-    fail(updates_.complete(pushed->push));
+    fail(updates_->complete(pushed->push));
   }
-  fail(sync_.check(*line));
+  if (sync_) fail(sync_->check(*line));
   if (options_.keep_log) log(kCoordinatorPid, record.line);
 }
 
@@ -401,7 +520,11 @@ void Cluster::carry_out(Pid pid, const roles::Stop& stop) {
 void Cluster::plan_faults() {
   may_be_torn_ = scenario_.network.reordering.of > 0 || !scenario_.cuts.empty();
   for (const Fault& fault : scenario_.faults) {
-    if (!fault.step) world_.plan(fault.at, [this, &fault] { carry_out(fault); });
+    if (!fault.step) {
+      world_.plan(fault.at, [this, &fault] { carry_out(fault); });
+    } else if (fault.node.role == Role::Worker && fault.node.index < step_faults_.size()) {
+      step_faults_[fault.node.index].push_back(&fault);
+    }
   }
 }
 
@@ -413,24 +536,66 @@ void Cluster::carry_out(const Fault& fault) {
     Process& process = *processes_[pid];
     if (fault.kind == Fault::Kind::Kill) {
       end_process(pid, -9, "killed by signal 9 (SIGKILL)");
-      if (fault.restart_after) {
-        world_.plan(world_.now() + kNotice + *fault.restart_after, [this, node = fault.node] {
-          if (!coordinator_ended_) start(node);
-        });
-      }
+      restart(fault);
     } else if (fault.kind == Fault::Kind::Stop) {
       deliver(pid, roles::StopRequested{130, "Ctrl+C"});
+      restart(fault);
     } else if (!process.is_paused) {
       process.is_paused = true;
       log(pid, "is paused");
-      world_.plan(world_.now() + fault.length, [this, pid] {
-        Process& later = *processes_[pid];
-        later.is_paused = false;
-        if (!later.is_alive) return;
-        log(pid, "goes on");
-        for (roles::Input& input : std::exchange(later.inbox, {})) deliver(pid, std::move(input));
-      });
+      world_.plan(world_.now() + fault.length, [this, pid] { go_on(pid); });
     }
+  }
+}
+
+void Cluster::restart(const Fault& fault) {
+  if (!fault.restart_after) return;
+  world_.plan(world_.now() + kNotice + *fault.restart_after, [this, node = fault.node] {
+    if (!coordinator_ended_) start(node);
+  });
+}
+
+void Cluster::go_on(Pid pid) {
+  Process& process = *processes_[pid];
+  process.is_paused = false;
+  if (!process.is_alive) return;
+  log(pid, "goes on");
+  for (roles::Input& input : std::exchange(process.inbox, {})) {
+    auto* received = std::get_if<roles::Received>(&input);
+    if (received != nullptr) {
+      receive(pid, std::move(*received));
+    } else {
+      take_in(pid, std::move(input));
+    }
+  }
+}
+
+// ---- the observer ----
+
+std::uint64_t Cluster::steps_of_held(Pid pid, const roles::Input& input) {
+  const auto* received = std::get_if<roles::Received>(&input);
+  if (pid != kCoordinatorPid || received == nullptr) return 0;
+  const auto* held = std::get_if<wire::Held>(&received->message);
+  return held == nullptr ? 0 : coordinator().stats().workers.at(held->push.worker.value).steps;
+}
+
+void Cluster::observe_pushed(const roles::Input& input, std::uint64_t steps_before) {
+  if (steps_of_held(kCoordinatorPid, input) == steps_before) return;
+  const auto& held = std::get<wire::Held>(std::get<roles::Received>(input).message);
+  options_.observer->pushed(held.push.worker, since_release());
+}
+
+void Cluster::observe(const roles::Send& send) {
+  if (const auto* decide = std::get_if<wire::Decide>(&send.message)) {
+    if (decide->number <= observed_) return;  // to another server, or again
+    observed_ = decide->number;
+    for (const wire::Update& update : decide->updates) {
+      options_.observer->updated(since_release(), update.pushes.size());
+    }
+  } else if (const auto* release = std::get_if<wire::Release>(&send.message)) {
+    const PushId push{{send.to.index}, release->incarnation, release->step};
+    if (std::exchange(released_[send.to.index], push) == push) return;  // again
+    options_.observer->released(push.worker, since_release());
   }
 }
 
@@ -481,6 +646,7 @@ void Cluster::check_progress() {
 
 void Cluster::check_end() {
   if (!coordinator_ended_) return fail("promise 5: nothing is left to happen, and no end");
+  if (!options_.check) return;
   if (result_.exit_code != 0) {
     if (!scenario_.may_fail) {
       fail(cat("promise 5: the run ends with ", result_.exit_code, ": ", result_.why));
@@ -489,7 +655,7 @@ void Cluster::check_end() {
     }
     return;
   }
-  fail(updates_.at_end(coordinator().stats(), result_.parameters));
+  fail(updates_->at_end(coordinator().stats(), result_.parameters));
   const bool all_applied = coordinator().ledger()->all_applied();
   if (all_applied && coordinator().undecided() != 0) {
     fail(cat("promise 9: ", coordinator().undecided(), " pushes are kept for ever"));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,7 +22,7 @@
 namespace paceline::sim {
 
 // The processes of a run, driven on virtual time as node/ drives live ones, with the scenario's
-// faults, and the checkers after each event.
+// faults, and, if asked for, the checkers after each event.
 class Cluster final : public Host {
  public:
   Cluster(const Scenario& scenario, const SimOptions& options, roles::GradientSource& source);
@@ -34,6 +35,7 @@ class Cluster final : public Host {
   }
   std::optional<Pid> at(const std::string& address) const override;
   void deliver(Pid pid, roles::Input input) override;
+  void receive(Pid pid, roles::Received received) override;
   void fail(const std::string& what) override;
 
  private:
@@ -44,15 +46,25 @@ class Cluster final : public Host {
         role;
     bool is_alive = true;
     bool is_paused = false;
-    std::vector<roles::Input> inbox;  // while it is paused
-    std::map<roles::TimerId, std::uint64_t> timers;
+    std::vector<roles::Input> inbox;        // while it is paused
+    std::array<std::uint64_t, 2> timers{};  // [TimerId]: which one is set; 0: none
     bool computes = false;
     std::optional<roles::Compute> computed;  // the last one, with its gradient
     Time progressed{};
     Incarnation incarnation = 0;  // as of its last Welcome
   };
 
+  // A server's pushes, one after the other.
+  struct Queue {
+    Time free{};
+    std::uint64_t pushes = 0;
+    Duration waited{};
+    Duration busy{};
+  };
+
+  void plan_starts();
   void start(NodeId node);
+  void take_in(Pid pid, roles::Input input);
   void perform(Pid pid, const roles::Input& input);
   void carry_out(Pid pid, roles::Outputs outputs);
   void carry_out(Pid pid, roles::Send& send);
@@ -68,9 +80,20 @@ class Cluster final : public Host {
 
   void end_process(Pid pid, int exit_code, const std::string& why);
   void plan_faults();
-  void inject(const roles::Output& output, Pid pid);
   void carry_out(const Fault& fault);
+  void restart(const Fault& fault);
+  void go_on(Pid pid);
   std::vector<Pid> processes_at(NodeId node) const;
+
+  bool is_over() const;
+  bool is_cut_before(Time next);
+  void sum_up();
+  void source_failed(Pid pid, const std::string& why);
+
+  void observe_pushed(const roles::Input& input, std::uint64_t steps_before);
+  void observe(const roles::Send& send);
+  std::uint64_t steps_of_held(Pid pid, const roles::Input& input);
+  Time since_release() { return world_.now() - coordinator().stats().started; }
 
   void told(const Process& process, Incarnation incarnation);
   void see_input(Pid pid, const roles::Input& input);
@@ -82,7 +105,7 @@ class Cluster final : public Host {
   void log(Pid pid, const std::string& text);
   roles::Coordinator& coordinator() { return std::get<roles::Coordinator>(processes_[0]->role); }
 
-  const Scenario& scenario_;
+  Scenario scenario_;
   SimOptions options_;
   roles::GradientSource& source_;
   HeapPool pool_;
@@ -91,15 +114,21 @@ class Cluster final : public Host {
   std::vector<Rng> speed_rngs_;  // [workers]
   std::vector<std::unique_ptr<Process>> processes_;
   Network network_;
-  SyncChecker sync_;
-  UpdateChecker updates_;
-  std::vector<Step> computed_;  // [workers] over all lives
-  std::set<std::size_t> faults_done_;
-  std::map<PushId, Time> untold_;  // dropped, and its worker does not know
+  std::unique_ptr<SyncChecker> sync_;                   // null: unchecked, or a policy of one's own
+  std::unique_ptr<UpdateChecker> updates_;              // null: unchecked
+  std::vector<Step> computed_;                          // [workers] over all lives
+  std::vector<std::vector<const Fault*>> step_faults_;  // [workers]: those still to come
+  std::vector<Queue> queues_;                           // [servers]
+  std::size_t alive_ = 0;                               // processes
+  std::optional<Time> cut_;                             // when the run is, once that is known
+  std::uint64_t observed_ = 0;                          // decisions
+  std::vector<PushId> released_;                        // [workers]: the last release observed
+  std::map<PushId, Time> untold_;                       // dropped, and its worker does not know
   bool may_be_torn_ = false;
   std::uint64_t hash_ = 0xcbf29ce484222325U;
   std::uint64_t lives_ = 0;
   std::uint64_t timers_set_ = 0;
+  std::uint64_t events_ = 0;
   Time progressed_{};
   std::uint64_t seen_number_ = 0;
   std::optional<Time> coordinator_ended_;

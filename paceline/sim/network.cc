@@ -1,6 +1,7 @@
 #include "paceline/sim/network.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "paceline/base/text.h"
@@ -12,11 +13,29 @@ namespace {
 // As net/ does: the pause doubles, and begins anew only after a link that has lasted.
 constexpr Duration kPauseFirst = std::chrono::milliseconds(50);
 constexpr Duration kPauseLast = std::chrono::seconds(1);
+constexpr std::size_t kFrameBytes = 16;
+
+// About what the message takes on the wire: the same whether it is encoded or not.
+std::size_t head_bytes(const wire::Message& message) {
+  if (const auto* decide = std::get_if<wire::Decide>(&message)) {
+    std::size_t pushes = decide->drop.size();
+    for (const wire::Update& update : decide->updates) pushes += update.pushes.size();
+    return 8 + 8 * decide->updates.size() + 10 * pushes + 12 * decide->recipients.size();
+  }
+  if (const auto* release = std::get_if<wire::Release>(&message)) {
+    return 16 + 3 * release->samples.size();
+  }
+  return 16;
+}
 
 }  // namespace
 
-Network::Network(World& world, Host& host, const Scenario& scenario)
-    : world_(world), host_(host), scenario_(scenario), rng_(Rng(scenario.seed).stream("network")) {
+Network::Network(World& world, Host& host, const Scenario& scenario, bool encodes)
+    : world_(world),
+      host_(host),
+      scenario_(scenario),
+      encodes_(encodes),
+      rng_(Rng(scenario.seed).stream("network")) {
   for (const Cut& cut : scenario_.cuts) {
     if (cut.end > cut.begin) world_.plan(cut.end, [this] { heal(); });
   }
@@ -29,6 +48,15 @@ bool Network::is_open(NodeId from, NodeId to) const {
         (cut.from == from && cut.to == to) || (cut.both_ways && cut.from == to && cut.to == from);
     return cuts && cut.begin <= now && now < cut.end;
   });
+}
+
+LinkOptions Network::options_between(NodeId a, NodeId b) const {
+  for (const NodeId node : {a, b}) {
+    const bool is_set = node.role == Role::Worker && node.index < scenario_.links.size() &&
+                        scenario_.links[node.index].has_value();
+    if (is_set) return *scenario_.links[node.index];
+  }
+  return {scenario_.network.latency, scenario_.network.bytes_per_second};
 }
 
 // ---- making links ----
@@ -44,7 +72,8 @@ void Network::try_soon(Pid pid, NodeId node, Duration delay) {
   Dial& dial = dials_.at({pid, node});
   if (std::exchange(dial.is_trying, true)) return;
   const auto jitter = rng_.between(0, scenario_.network.jitter.count());
-  world_.plan(world_.now() + delay + scenario_.network.latency + Duration{jitter},
+  const Duration latency = options_between(host_.node_of(pid), node).latency;
+  world_.plan(world_.now() + delay + latency + Duration{jitter},
               [this, pid, node] { try_now(pid, node); });
 }
 
@@ -81,6 +110,7 @@ void Network::establish(Pid pid, NodeId node, Pid target) {
   const LinkId id = ++last_link_;
   Link& link = links_[id];
   link.dialer = pid;
+  link.options = options_between(own, node);
   link.ways[0] = {.from = pid, .to = target, .free = world_.now(), .last = world_.now()};
   link.ways[1] = {.from = target, .to = pid, .free = world_.now(), .last = world_.now()};
   link_of_[{pid, node}] = id;
@@ -145,13 +175,13 @@ void Network::send(Pid pid, const roles::Send& send) {
   if (found == link_of_.end()) return;  // no link: lost, as in net/
   const LinkId id = found->second;
   const int way = links_.at(id).ways[0].from == pid ? 0 : 1;
-  Packet packet{.type = wire::type_of(send.message),
-                .head = wire::encode(send.message),
+  Packet packet{.message = send.message,
+                .head = encodes_ ? wire::encode(send.message) : std::string(),
                 .payload = send.payload};
-  const std::uint64_t nth = sent_of_type_[packet.type]++;
-  const bool picked = std::ranges::any_of(scenario_.losses, [&](const Lose& lose) {
-    return lose.type == packet.type && lose.nth == nth;
-  });
+  const std::uint32_t type = wire::type_of(send.message);
+  const std::uint64_t nth = sent_of_type_[type]++;
+  const bool picked = std::ranges::any_of(
+      scenario_.losses, [&](const Lose& lose) { return lose.type == type && lose.nth == nth; });
   const NetworkOptions& options = scenario_.network;
   const bool is_lost = faults_are_on() && rng_.chance(options.loss.of, options.loss.in);
   if (picked || is_lost) {
@@ -187,14 +217,17 @@ void Network::put(LinkId id, int way, Packet packet) {
 
 void Network::launch(LinkId id, int way, Packet packet) {
   const NetworkOptions& options = scenario_.network;
-  Direction& direction = links_.at(id).ways[way];
+  Link& link = links_.at(id);
+  Direction& direction = link.ways[way];
   Time sent = std::max(world_.now(), direction.free);
-  if (options.bytes_per_second != 0) {
-    const auto bytes = static_cast<std::int64_t>(packet.head.size() + size_of(packet.payload) + 16);
-    sent += Duration{bytes * 1'000'000'000 / static_cast<std::int64_t>(options.bytes_per_second)};
+  if (link.options.bytes_per_second != 0) {
+    const double bytes = static_cast<double>(size_of(packet.payload)) * scenario_.payload_scale +
+                         static_cast<double>(kFrameBytes + head_bytes(packet.message));
+    sent += Duration{static_cast<std::int64_t>(bytes * 1e9 /
+                                               static_cast<double>(link.options.bytes_per_second))};
     direction.free = sent;
   }
-  Time at = sent + options.latency + Duration{rng_.between(0, options.jitter.count())};
+  Time at = sent + link.options.latency + Duration{rng_.between(0, options.jitter.count())};
   const bool is_late = !packet.is_end && faults_are_on() &&
                        rng_.chance(options.reordering.of, options.reordering.in);
   if (is_late) {
@@ -202,21 +235,25 @@ void Network::launch(LinkId id, int way, Packet packet) {
   } else {
     at = direction.last = std::max(at, direction.last);
   }
-  world_.plan(at, [this, id, way, packet = std::move(packet)] { arrive(id, way, packet); });
+  world_.plan(at,
+              [this, id, way, packet = std::move(packet)]() mutable { arrive(id, way, packet); });
 }
 
-void Network::arrive(LinkId id, int way, const Packet& packet) {
+void Network::arrive(LinkId id, int way, Packet& packet) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
   const Direction& direction = found->second.ways[way];
   if (packet.is_end) return take_down(id, "the other side closed it");
   const bool is_read = host_.is_alive(direction.to) && !found->second.ways[1 - way].has_ended;
   if (!is_read) return;
-  const auto bytes = std::as_bytes(std::span(packet.head.data(), packet.head.size()));
-  auto message = wire::decode(packet.type, bytes);
-  if (!message) return host_.fail(cat("a message does not decode: ", to_string(message.error())));
-  host_.deliver(direction.to, roles::Received{host_.node_of(direction.from), std::move(*message),
-                                              packet.payload});
+  if (encodes_) {
+    const auto bytes = std::as_bytes(std::span(packet.head.data(), packet.head.size()));
+    auto message = wire::decode(wire::type_of(packet.message), bytes);
+    if (!message) return host_.fail(cat("a message does not decode: ", to_string(message.error())));
+    packet.message = std::move(*message);
+  }
+  host_.receive(direction.to, {host_.node_of(direction.from), std::move(packet.message),
+                               std::move(packet.payload)});
 }
 
 // ---- cuts ----

@@ -26,16 +26,16 @@ class Host {
   virtual bool answers(Pid pid) const = 0;  // alive and not paused
   virtual std::optional<Pid> at(const std::string& address) const = 0;
   virtual void deliver(Pid pid, roles::Input input) = 0;
+  virtual void receive(Pid pid, roles::Received received) = 0;  // what a link carried
   virtual void fail(const std::string& what) = 0;
 };
 
 // Links as net/ makes them (roles/io.h): in order, broken when they cannot carry what there is for
-// roles::kLinkTimeout, made again by the side that gave Connect. Every message goes through its
-// wire encoding.
+// roles::kLinkTimeout, made again by the side that gave Connect.
 class Network {
  public:
-  // All outlive the network.
-  Network(World& world, Host& host, const Scenario& scenario);
+  // All outlive the network. encodes: every message goes through its wire encoding.
+  Network(World& world, Host& host, const Scenario& scenario, bool encodes);
 
   void connect(Pid pid, NodeId node, const std::string& address);
   void disconnect(Pid pid, NodeId node);
@@ -49,8 +49,8 @@ class Network {
  private:
   struct Packet {
     bool is_end = false;  // the sender's process is gone
-    std::uint32_t type = 0;
-    std::string head;
+    wire::Message message;
+    std::string head;  // the message encoded, if it is to be
     Payload payload;
   };
   struct Direction {
@@ -64,7 +64,7 @@ class Network {
   struct Link {
     Pid dialer = 0;
     Direction ways[2];
-    bool is_up = true;
+    LinkOptions options;
     std::optional<Time> stuck_since;
   };
   struct Dial {
@@ -76,13 +76,14 @@ class Network {
   using LinkId = std::uint64_t;
 
   bool is_open(NodeId from, NodeId to) const;
+  LinkOptions options_between(NodeId a, NodeId b) const;
   void try_soon(Pid pid, NodeId node, Duration delay);
   void try_again(Pid pid, NodeId node);
   void try_now(Pid pid, NodeId node);
   void establish(Pid pid, NodeId node, Pid target);
   void put(LinkId id, int way, Packet packet);
   void launch(LinkId id, int way, Packet packet);
-  void arrive(LinkId id, int way, const Packet& packet);
+  void arrive(LinkId id, int way, Packet& packet);
   void watch(LinkId id);
   void heal();
   void take_down(LinkId id, const std::string& why);
@@ -91,6 +92,7 @@ class Network {
   World& world_;
   Host& host_;
   const Scenario& scenario_;
+  bool encodes_;
   Rng rng_;
   std::map<LinkId, Link> links_;  // those that are up
   LinkId last_link_ = 0;

@@ -39,6 +39,12 @@ struct NetworkOptions {
   Duration reordering_delay = std::chrono::milliseconds(50);
 };
 
+// A worker's links, whoever is at the other end, where they are not as NetworkOptions say.
+struct LinkOptions {
+  Duration latency{};                  // one way
+  std::uint64_t bytes_per_second = 0;  // of each direction; 0: no bound
+};
+
 // For a time nothing gets from `from` to `to`: it waits, and if it waits for roles::kLinkTimeout,
 // the link breaks.
 struct Cut {
@@ -55,7 +61,7 @@ struct Fault {
     Pause,      // as SIGSTOP, for `length`: links stay up, nothing is done
     BreakLink,  // to `peer`, once; whoever made it tries again at once
     Twin,       // a second process is started for the same place
-    Stop,       // asked to stop, as by Ctrl+C
+    Stop,       // asked to stop, as by Ctrl+C; a worker says goodbye
   };
   Kind kind = Kind::Kill;
   NodeId node;
@@ -63,7 +69,7 @@ struct Fault {
   // else at that time.
   std::optional<Step> step;
   Time at{};
-  std::optional<Duration> restart_after;  // Kill: the launcher starts it again
+  std::optional<Duration> restart_after;  // Kill, Stop: it is started again
   Duration length{};                      // Pause
   NodeId peer;                            // BreakLink
 };
@@ -88,8 +94,15 @@ struct Scenario {
   Duration retry = std::chrono::seconds(1);
   Duration give_up = std::chrono::seconds(30);
   Duration start_within{};  // processes start at random times up to that
+  // [workers], or shorter: when a worker starts. Training does not wait for those who come later
+  // than the first ones, unless run.start_workers says how many it waits for.
+  std::vector<Duration> start_at;
 
   NetworkOptions network;
+  std::vector<std::optional<LinkOptions>> links;  // [workers], or shorter; null: as `network`
+  Duration service_time{};                        // a server's, for a push, one after the other
+  // Times its size counts each payload, on the wire and in the stats: as if the model were larger.
+  double payload_scale = 1;
   std::vector<Cut> cuts;
   std::vector<Fault> faults;
   std::vector<Lose> losses;
@@ -100,9 +113,10 @@ struct Scenario {
   // than 0 breaks promise 5.
   bool may_fail = false;
   Time limit = std::chrono::hours(24);
+  std::optional<Time> stop_at;  // since the first release: the run is cut there
 
-  // Nothing takes a worker out: what is trained depends on the seed alone under bsp (promise 4).
-  bool is_calm() const { return faults.empty() && cuts.empty(); }
+  // The same workers from begin to end: what is trained depends on the seed alone under bsp (promise 4).
+  bool is_calm() const { return faults.empty() && cuts.empty() && start_at.empty(); }
 };
 
 // The run of a configuration without faults, so that simulated and live can be compared.

@@ -29,6 +29,9 @@ class World {
     std::push_heap(heap_.begin(), heap_.end(), is_later);
   }
 
+  // Nothing happens until then. at: not before now, not after next().
+  void wait_until(Time at) { now_ = at; }
+
   void run_next() {  // not empty
     std::pop_heap(heap_.begin(), heap_.end(), is_later);
     Item item = std::move(heap_.back());
