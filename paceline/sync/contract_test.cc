@@ -1,17 +1,25 @@
 // What policy.h promises of every policy in the registry, whatever events come.
-#include <limits>
-#include <map>
+#include "paceline/sync/contract.h"
+
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
 
+#include "paceline/base/text.h"
+#include "paceline/sync/asp.h"
+#include "paceline/sync/policy_base.h"
 #include "paceline/sync/registry.h"
 #include "paceline/sync/testing.h"
+#include "paceline/sync/transcript.h"
 
 namespace paceline::sync {
 namespace {
 
 using namespace testing;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -51,121 +59,9 @@ TEST_P(SyncPolicyContract, JunkGivesAnEmptyDecisionAndChangesNothing) {
   both(push(1, 1, 11));
 }
 
-TEST_P(SyncPolicyContract, EveryPushIsAppliedOnceAndReleasesGoToThoseWhoMayHaveThem) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const auto policy = make();
-    RandomEvents events(Rng(seed).stream(GetParam()), 5);
-    std::set<PushId> accepted, done;
-    std::map<WorkerId, bool> open;  // of who is in: has a release
-    for (int i = 0; i < 150; ++i) {
-      const Event event = events.next();
-      const Decision decision = policy->step(event);
-      events.observe(event, decision);
-      if (decision.reason.empty()) {
-        ASSERT_EQ(decision, Decision{});
-        continue;
-      }
-      if (const auto* pushed = std::get_if<Pushed>(&event.what)) {
-        ASSERT_TRUE(open.at(pushed->push.worker));
-        open[pushed->push.worker] = false;
-        accepted.insert(pushed->push);
-      } else if (const auto* joined = std::get_if<Joined>(&event.what)) {
-        ASSERT_TRUE(open.emplace(joined->worker, false).second);
-      } else {
-        ASSERT_EQ(open.erase(std::get<Left>(event.what).worker), 1u);
-      }
-      for (const Apply& apply : decision.apply) {
-        ASSERT_FALSE(apply.pushes.empty());
-        ASSERT_TRUE(std::is_sorted(apply.pushes.begin(), apply.pushes.end()));
-        for (const PushId& push : apply.pushes) {
-          ASSERT_TRUE(accepted.contains(push));
-          ASSERT_TRUE(done.insert(push).second) << to_string(push);
-        }
-      }
-      for (const PushId& push : decision.drop) {
-        ASSERT_TRUE(accepted.contains(push));
-        ASSERT_TRUE(done.insert(push).second) << to_string(push);
-      }
-      ASSERT_TRUE(std::is_sorted(decision.release.begin(), decision.release.end()));
-      for (const WorkerId worker : decision.release) {
-        ASSERT_TRUE(open.contains(worker) && !open.at(worker)) << "worker " << worker.value;
-        open[worker] = true;
-      }
-      const bool somebody = std::any_of(open.begin(), open.end(), [](auto& w) { return w.second; });
-      ASSERT_TRUE(open.empty() || somebody) << "all wait, seed " << seed << ", event " << i;
-      if (open.empty()) {
-        ASSERT_EQ(done, accepted) << "pushes lost when the last worker left";
-      }
-    }
-  }
-}
-
-// From any state, if all that are released push, and again, everybody gets on.
-TEST_P(SyncPolicyContract, EverybodyGetsOnWhenAllPush) {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const auto policy = make();
-    RandomEvents events(Rng(seed).stream(GetParam()), 4);
-    std::set<WorkerId> in, open;
-    std::map<WorkerId, Step> pushes;
-    const auto perform = [&](const Event& event) {
-      const Decision decision = policy->step(event);
-      events.observe(event, decision);
-      if (decision.reason.empty()) return;
-      if (const auto* pushed = std::get_if<Pushed>(&event.what)) {
-        open.erase(pushed->push.worker);
-        ++pushes[pushed->push.worker];
-      } else if (const auto* joined = std::get_if<Joined>(&event.what)) {
-        in.insert(joined->worker);
-      } else {
-        in.erase(std::get<Left>(event.what).worker);
-        open.erase(std::get<Left>(event.what).worker);
-      }
-      open.insert(decision.release.begin(), decision.release.end());
-    };
-    for (int i = 0; i < 60; ++i) perform(events.next());
-    const auto before = pushes;
-    for (std::int64_t round = 0; round < 400; ++round) {
-      const std::set<WorkerId> now = open;
-      for (const WorkerId worker : now) {
-        const auto step = static_cast<Step>(round);
-        perform(push(worker.value, step, 1000 + 10 * round, 1000));
-      }
-    }
-    for (const WorkerId worker : in) {
-      const auto it = before.find(worker);
-      EXPECT_GE(pushes[worker], (it == before.end() ? 0 : it->second) + 2) << "seed " << seed;
-    }
-  }
-}
-
-// Times at the ends of their range, in any order: no overflow (ubsan sees one), no endless work.
-TEST_P(SyncPolicyContract, HostileTimesAreHarmless) {
-  const std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    Rng rng(seed);
-    const auto policy = make();
-    RandomEvents events(rng.stream(GetParam()), 3);
-    for (int i = 0; i < 40; ++i) {
-      Event event = events.next();
-      const std::vector<std::int64_t> times{least, 0, 1, i, most / 4 * (i / 20), most};
-      // `most` late only: after it time stands still.
-      event.now = Time{times[rng.below(i < 30 ? 5 : 6)]};
-      events.observe(event, policy->step(event));
-    }
-  }
-}
-
-TEST_P(SyncPolicyContract, TheSameEventsGiveTheSameDecisions) {
-  const auto a = make();
-  const auto b = make();
-  RandomEvents events(Rng(11), 4);
-  for (int i = 0; i < 500; ++i) {
-    const Event event = events.next();
-    const Decision decision = a->step(event);
-    ASSERT_EQ(b->step(event), decision);
-    events.observe(event, decision);
-  }
+TEST_P(SyncPolicyContract, IsKept) {
+  const Status kept = check_contract([this] { return make(); }, 1, 60'000);
+  EXPECT_TRUE(kept.has_value()) << to_string(kept.error());
 }
 
 TEST_P(SyncPolicyContract, ItsSpecMakesItAgain) {
@@ -188,6 +84,236 @@ INSTANTIATE_TEST_SUITE_P(Registry, SyncPolicyContract, ::testing::ValuesIn(specs
                            }
                            return name;
                          });
+
+// ---- what the check finds ----
+
+// A good policy whose decisions are tampered with on their way out.
+class Tampered final : public SyncPolicy {
+ public:
+  using Change = std::function<void(const Event&, Decision&)>;
+  Tampered(std::string_view spec, Change change)
+      : good_(*make_policy(spec)), change_(std::move(change)) {}
+  std::string spec() const override { return good_->spec(); }
+  Decision step(const Event& event) override {
+    Decision decision = good_->step(event);
+    change_(event, decision);
+    return decision;
+  }
+
+ private:
+  std::unique_ptr<SyncPolicy> good_;
+  Change change_;
+};
+
+std::string breach(const std::function<std::unique_ptr<SyncPolicy>()>& make) {
+  const Status kept = check_contract(make);
+  return kept ? "" : kept.error().what;
+}
+std::string breach(std::string_view spec, const Tampered::Change& change) {
+  return breach([&] { return std::make_unique<Tampered>(spec, change); });
+}
+std::ptrdiff_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+TEST(ContractTest, TellsWhatIsBrokenWithAShortConversation) {
+  const std::string twice = breach("asp", [](const Event&, Decision& decision) {
+    if (!decision.apply.empty()) decision.apply.push_back(decision.apply.front());
+  });
+  EXPECT_EQ(twice,
+            "policy 'asp' breaks the contract: the push of worker 0, step 0 (life 1) is applied "
+            "although it was decided before\n"
+            "join 0                          -> release 0\n"
+            "    worker 0 joins\n"
+            "push 0 step=0                   -> apply 0#0; apply 0#0; release 0\n"
+            "    worker 0 goes on: asp never waits\n");
+}
+
+TEST(ContractTest, FindsWhatAWrongDecisionShows) {
+  const auto expect = [](const char* spec, const char* what, const Tampered::Change& change) {
+    const std::string found = breach(spec, change);
+    EXPECT_THAT(found, HasSubstr(what));
+    EXPECT_LT(lines(found), 12) << found;
+  };
+  expect("asp", "released twice", [](const Event&, Decision& decision) {
+    if (decision.release.size() == 1) decision.release.push_back(decision.release.front());
+  });
+  expect("asp", "is released although it is not in the run",
+         [](const Event& e, Decision& decision) {
+           if (const auto* left = std::get_if<Left>(&e.what)) {
+             if (!decision.reason.empty()) decision.release.push_back(left->worker);
+           }
+         });
+  expect("bsp", "releases are not in order",
+         [](const Event&, Decision& decision) { std::ranges::reverse(decision.release); });
+  expect("bsp", "not in rank order", [](const Event&, Decision& decision) {
+    for (Apply& apply : decision.apply) std::ranges::reverse(apply.pushes);
+  });
+  expect("bsp", "decided before", [](const Event&, Decision& decision) {
+    if (!decision.apply.empty()) decision.drop.push_back(decision.apply.front().pushes.front());
+  });
+  expect("asp", "although nobody made it", [](const Event&, Decision& decision) {
+    for (Apply& apply : decision.apply) ++apply.pushes.front().step;
+  });
+  expect("asp", "holds no push", [](const Event&, Decision& decision) {
+    if (!decision.apply.empty()) decision.apply.emplace_back();
+  });
+  expect("asp", "without its reason",
+         [](const Event&, Decision& decision) { decision.reason.clear(); });
+  expect("asp", "makes no sense gives a decision that is not empty", [](const Event&, Decision& d) {
+    if (d.reason.empty()) d.reason = "nothing to do";
+  });
+  expect("asp", "makes no sense gives a decision that is not empty",
+         [](const Event& e, Decision& d) {
+           const auto* joined = std::get_if<Joined>(&e.what);
+           if (joined && d.reason.empty()) d.release.push_back(joined->worker);
+         });
+  expect("asp", "neither applied nor dropped",
+         [](const Event&, Decision& decision) { decision.apply.clear(); });
+}
+
+// Rules of one's own, each with one slip, over PolicyBase as users write them.
+class Slip : public PolicyBase {
+ public:
+  std::string spec() const override { return "slip"; }
+
+ protected:
+  Decision joined(WorkerId worker, Time) override {
+    return {.release = {worker}, .reason = "joins"};
+  }
+  Decision pushed(const PushId& push, Time) override {
+    return {.apply = {{{push}}}, .release = {push.worker}, .reason = "goes on"};
+  }
+  Decision left(WorkerId, Time) override { return {.reason = "left"}; }
+};
+
+// BSP that waits on for who has left.
+class WaitsForTheAbsent final : public Slip {
+  Decision joined(WorkerId worker, Time) override {
+    in_.insert(worker);
+    return {.release = {worker}, .reason = "joins"};
+  }
+  Decision pushed(const PushId& push, Time) override {
+    buffer_.insert(push);
+    there_.insert(push.worker);
+    return barrier();
+  }
+  Decision left(WorkerId worker, Time) override {
+    in_.erase(worker);
+    there_.erase(worker);
+    return in_.empty() ? barrier() : Decision{.reason = "left"};
+  }
+  Decision barrier() {
+    Decision decision{.reason = "barrier"};
+    if (there_.size() < in_.size() || buffer_.empty()) return decision;
+    decision.apply.push_back({{buffer_.begin(), buffer_.end()}});
+    decision.release.assign(in_.begin(), in_.end());
+    buffer_.clear();
+    there_.clear();
+    return decision;
+  }
+
+  std::set<WorkerId> in_, there_;
+  std::set<PushId> buffer_;
+};
+
+// Holds everybody back.
+class HangsEveryone final : public Slip {
+  Decision pushed(const PushId& push, Time) override {
+    return {.apply = {{{push}}}, .reason = "waits"};
+  }
+};
+
+// Worker 1 never goes on after its first push, while the others run.
+class HoldsOneForGood final : public Slip {
+  Decision pushed(const PushId& push, Time now) override {
+    if (push.worker == WorkerId{1} && !alone_) return {.apply = {{{push}}}, .reason = "waits"};
+    return Slip::pushed(push, now);
+  }
+  Decision joined(WorkerId worker, Time now) override {
+    in_.insert(worker);
+    alone_ = in_.size() == 1;
+    return Slip::joined(worker, now);
+  }
+  Decision left(WorkerId worker, Time) override {
+    in_.erase(worker);
+    alone_ = in_.size() == 1;
+    return {.reason = "left"};
+  }
+
+  std::set<WorkerId> in_;
+  bool alone_ = true;
+};
+
+// Decides by something that is not in the events.
+class ChangesItsMind final : public Slip {
+ public:
+  explicit ChangesItsMind(bool mind) : mind_(mind) {}
+
+ private:
+  Decision pushed(const PushId& push, Time) override {
+    if (mind_) return {.drop = {push}, .release = {push.worker}, .reason = "dropped"};
+    return {.apply = {{{push}}}, .release = {push.worker}, .reason = "applied"};
+  }
+  bool mind_;
+};
+
+// No PolicyBase: it counts what makes no sense.
+class CountsJunk final : public SyncPolicy {
+ public:
+  std::string spec() const override { return "counts"; }
+  Decision step(const Event& event) override {
+    ++events_;
+    Decision decision = good_.step(event);
+    if (!decision.reason.empty()) decision.reason = cat("event ", events_);
+    return decision;
+  }
+
+ private:
+  ASP good_;
+  int events_ = 0;
+};
+
+// A leave lets worker 0 go on, whoever left.
+class ReleasesTwice final : public Slip {
+  Decision left(WorkerId, Time) override { return {.release = {WorkerId{0}}, .reason = "left"}; }
+};
+
+TEST(ContractTest, FindsSlipsInARuleOfOnesOwn) {
+  EXPECT_EQ(breach([] { return std::make_unique<Slip>(); }), "");
+  const std::string absent = breach([] { return std::make_unique<WaitsForTheAbsent>(); });
+  EXPECT_THAT(absent, HasSubstr("all wait, and nobody may go on"));
+  EXPECT_THAT(absent, HasSubstr("leave "));
+  EXPECT_THAT(breach([] { return std::make_unique<HangsEveryone>(); }), HasSubstr("all wait"));
+  EXPECT_THAT(breach([] { return std::make_unique<HoldsOneForGood>(); }),
+              AnyOf(HasSubstr("worker 1 does not get on"), HasSubstr("all wait")));
+  EXPECT_THAT(breach([] { return std::make_unique<ReleasesTwice>(); }),
+              AnyOf(HasSubstr("released twice"), HasSubstr("not in the run")));
+  bool mind = false;
+  EXPECT_THAT(breach([&] { return std::make_unique<ChangesItsMind>(mind = !mind); }),
+              HasSubstr("the same events give another decision"));
+  EXPECT_THAT(breach([] { return std::make_unique<CountsJunk>(); }),
+              HasSubstr("an event that makes no sense changed something"));
+}
+
+TEST(ContractTest, TheSameSeedAsksTheSame) {
+  const auto conversation = [](std::uint64_t seed) {
+    std::string text;
+    const auto make = [&] {
+      return std::make_unique<Tampered>(
+          "asp", [&](const Event& e, Decision& d) { text += exchange_text(to_string(e), d); });
+    };
+    EXPECT_TRUE(check_contract(make, seed, 400).has_value());
+    return text;
+  };
+  EXPECT_EQ(conversation(3), conversation(3));
+  EXPECT_NE(conversation(3), conversation(4));
+}
+
+TEST(ContractDeathTest, ALiveRunDoesNotGoOnWithABrokenPolicy) {
+  ReleasesTwice policy;
+  policy.step(join(0));
+  policy.step(join(1));
+  EXPECT_DEATH(policy.step(leave(1)), "once for each push");
+}
 
 }  // namespace
 }  // namespace paceline::sync

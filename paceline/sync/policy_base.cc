@@ -4,26 +4,41 @@
 #include <utility>
 
 #include "paceline/base/check.h"
+#include "paceline/base/text.h"
 #include "paceline/sync/limits.h"
 
 namespace paceline::sync {
 
 Decision PolicyBase::step(const Event& event) {
+  Answer answer = try_step(event);
+  PACELINE_CHECK(answer.kept.has_value(), answer.kept.error().what);
+  return std::move(answer.decision);
+}
+
+PolicyBase::Answer PolicyBase::try_step(const Event& event) {
   const Time now = std::clamp(event.now, now_, kLatest);
   std::optional<Decision> accepted =
       std::visit([&](const auto& what) { return accept(what, now); }, event.what);
   if (!accepted) return {};
   Decision& decision = *accepted;
-  PACELINE_CHECK(!decision.reason.empty(), "a policy says why");
   now_ = now;
   std::sort(decision.release.begin(), decision.release.end());
+  Status kept = open_releases(decision);
+  return {*std::move(accepted), std::move(kept)};
+}
+
+Status PolicyBase::open_releases(const Decision& decision) {
+  if (decision.reason.empty()) return fail(Code::InvalidArgument, "a policy says why");
   for (const WorkerId worker : decision.release) {
-    Member& member = members_[worker];
-    PACELINE_CHECK(member.in && !member.released,
-                   "a policy releases who is in, once for each push");
-    member.released = true;
+    const auto it = members_.find(worker);
+    if (it == members_.end() || !it->second.in || it->second.released) {
+      return fail(Code::InvalidArgument, cat("a policy releases who is in, once for each push; "
+                                             "worker ",
+                                             worker, " is not, or has a release already"));
+    }
+    it->second.released = true;
   }
-  return *std::move(accepted);
+  return {};
 }
 
 std::optional<Decision> PolicyBase::accept(const Joined& event, Time now) {

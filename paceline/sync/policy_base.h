@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "paceline/base/result.h"
 #include "paceline/sync/policy.h"
 
 namespace paceline::sync {
@@ -22,7 +23,15 @@ namespace paceline::sync {
 // Memory: one entry a worker id ever seen.
 class PolicyBase : public SyncPolicy {
  public:
+  struct Answer {
+    Decision decision;
+    Status kept;  // Error: the policy said no why, or broke (2). Nothing may be asked after one
+  };
+
+  // Aborts where try_step() has an error: a live run must not go on with a broken policy.
   Decision step(const Event& event) final;
+  // For policies under test, and those written in a language that has exceptions.
+  Answer try_step(const Event& event);
 
  protected:
   // `now` is checked; the worker was not in, has an open release, was in. Each must give a reason.
@@ -42,6 +51,7 @@ class PolicyBase : public SyncPolicy {
   std::optional<Decision> accept(const Joined& event, Time now);
   std::optional<Decision> accept(const Pushed& event, Time now);
   std::optional<Decision> accept(const Left& event, Time now);
+  Status open_releases(const Decision& decision);
 
   Time now_{};
   std::map<WorkerId, Member> members_;

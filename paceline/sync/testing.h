@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "paceline/base/random.h"
 #include "paceline/sync/policy.h"
+#include "paceline/sync/random_events.h"
 
 // For tests only: events in short, and a cluster without a network.
 namespace paceline::sync::testing {
@@ -84,74 +84,6 @@ struct Drive {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
 };
 
-// Random events for a policy: mostly what a good cluster sends, with joins, leaves and returns, and
-// among it everything that makes no sense: repeated events, pushes before a release, of an old
-// step, of nobody, second joins and leaves, time that stands still or goes back.
-class RandomEvents {
- public:
-  RandomEvents(Rng rng, std::uint32_t n) : rng_(rng), n_(n), members_(n) {}
-
-  Event next() {
-    if (rng_.chance(1, 2)) now_ += rng_.between(1, 7);
-    Event event = choose();
-    event.now = Time{rng_.chance(1, 20) ? rng_.between(-5, now_) : now_};
-    seen_.push_back(event);
-    return event;
-  }
-  // What the policy answered.
-  void observe(const Event& event, const Decision& decision) {
-    if (decision.reason.empty()) return;
-    if (const auto* pushed = std::get_if<Pushed>(&event.what)) {
-      Member& member = members_[pushed->push.worker.value];
-      member.open = false;
-      member.step = pushed->push.step + 1;
-      member.life = pushed->push.incarnation;
-    } else if (const auto* joined = std::get_if<Joined>(&event.what)) {
-      Member& member = members_[joined->worker.value];
-      member.in = true;
-      if (rng_.chance(3, 4)) {  // else it returns in the same life, and counts on
-        ++member.life;
-        member.step = 0;
-      }
-    } else {
-      Member& member = members_[std::get<Left>(event.what).worker.value];
-      member.in = member.open = false;
-    }
-    for (const WorkerId worker : decision.release) members_[worker.value].open = true;
-  }
-
- private:
-  struct Member {
-    bool in = false;
-    bool open = false;
-    Step step = 0;
-    Incarnation life = 0;
-  };
-
-  Event choose() {
-    const std::uint64_t dice = rng_.below(100);
-    const auto worker = static_cast<std::uint32_t>(rng_.below(n_));
-    Member& member = members_[worker];
-    if (dice < 6 && !seen_.empty()) return seen_[rng_.below(seen_.size())];
-    if (dice < 10) return push(worker, member.step, 0, member.life);  // whoever it is
-    if (dice < 13)
-      return push(worker, member.step - std::min<Step>(1, member.step), 0, member.life);
-    if (dice < 17) return leave(worker);
-    if (dice < 26) return join(worker);
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t w = 0; w < n_; ++w) {
-      if (members_[w].open) open.push_back(w);
-    }
-    if (open.empty()) return join(worker);
-    const std::uint32_t w = open[rng_.below(open.size())];
-    return push(w, members_[w].step, 0, members_[w].life);
-  }
-
-  Rng rng_;
-  std::uint32_t n_;
-  std::vector<Member> members_;
-  std::vector<Event> seen_;
-  std::int64_t now_ = 0;
-};
+using sync::RandomEvents;
 
 }  // namespace paceline::sync::testing

@@ -1,11 +1,10 @@
 // Conversations that were read and found right: tests/transcripts/*.txt, replayed.
 //
-// A file names its policy ("policy ssp:1"), then an event a line; after the arrow stands what the
-// policy answers, and in the line below why. An event: "join 0", "leave 0", "push 0 step=1", with
-// "life=2" and "at=1.5" (seconds) where they matter. An update is printed "apply 0#1", the mean of
-// several "apply 0#1+1#0", a push of a later life "0#1/2".
+// A file names its policy ("policy ssp:1"), then the conversation as transcript.h writes it.
 //
 // After a change: sync_test --gtest_filter='Transcript*' --rewrite, then read the diff.
+#include "paceline/sync/transcript.h"
+
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,48 +17,6 @@
 
 namespace paceline::sync {
 namespace {
-
-constexpr std::size_t kArrowColumn = 32;
-
-std::string shown(const PushId& push) {
-  const std::string life = push.incarnation == 1 ? "" : cat("/", push.incarnation);
-  return cat(push.worker, "#", push.step, life);
-}
-
-std::string shown(const Decision& decision) {
-  std::vector<std::string> parts;
-  for (const Apply& apply : decision.apply) {
-    std::vector<std::string> pushes;
-    for (const PushId& push : apply.pushes) pushes.push_back(shown(push));
-    parts.push_back(cat("apply ", join(pushes, "+")));
-  }
-  for (const PushId& push : decision.drop) parts.push_back(cat("drop ", shown(push)));
-  if (!decision.release.empty()) {
-    std::string release = "release";
-    for (const WorkerId worker : decision.release) release += cat(" ", worker);
-    parts.push_back(release);
-  }
-  return parts.empty() ? "-" : join(parts, "; ");
-}
-
-// "push 0 step=1 at=1.5"; Event as the policy gets it. Time stays where it was if not given.
-Event parse_event(const std::string& line, Time& now) {
-  std::istringstream words(line);
-  std::string verb, word;
-  std::uint32_t worker = 0;
-  words >> verb >> worker;
-  PushId push{WorkerId{worker}, 1, 0};
-  while (words >> word) {
-    const std::string value = word.substr(word.find('=') + 1);
-    if (word.starts_with("step=")) push.step = *parse_uint(value);
-    if (word.starts_with("life=")) push.incarnation = *parse_uint(value);
-    if (word.starts_with("at=")) now = from_seconds(*parse_double(value));
-  }
-  if (verb == "join") return {now, Joined{push.worker}};
-  if (verb == "leave") return {now, Left{push.worker}};
-  EXPECT_EQ(verb, "push") << line;
-  return {now, Pushed{push}};
-}
 
 // The file as it should be.
 std::string replay(const std::string& text) {
@@ -74,11 +31,11 @@ std::string replay(const std::string& text) {
       out += line + "\n";
       continue;
     }
-    std::string event(trim(line.substr(0, line.find("->"))));
-    const Decision decision = policy->step(parse_event(event, now));
-    event.resize(std::max(event.size() + 1, kArrowColumn), ' ');
-    out += cat(event, "-> ", shown(decision), "\n");
-    if (!decision.reason.empty()) out += cat("    ", decision.reason, "\n");
+    const std::string text_of_event(trim(line.substr(0, line.find("->"))));
+    const Result<Event> event = parse_event(text_of_event, now);
+    if (!event) return to_string(event.error());
+    now = event->now;
+    out += exchange_text(text_of_event, policy->step(*event));
   }
   return out;
 }
@@ -86,6 +43,19 @@ std::string replay(const std::string& text) {
 bool rewrite() {
   const auto arguments = ::testing::internal::GetArgvs();
   return std::find(arguments.begin(), arguments.end(), "--rewrite") != arguments.end();
+}
+
+TEST(TranscriptTest, AnEventIsReadAsItIsWritten) {
+  for (const std::string text :
+       {"join 0", "leave 3 at=2", "push 1 step=4", "push 1 step=4 life=2 at=1.5"}) {
+    EXPECT_EQ(to_string(*parse_event(text, {})), text);
+  }
+  EXPECT_EQ(parse_event("join 0", Time{5})->now, Time{5});
+  for (const std::string text :
+       {"", "join", "join x", "jump 0", "push 0 step=x", "push 0 pace=1", "push 0 at=nan",
+        "push 0 at=1e30", "push 4294967296", "push 0 step"}) {
+    EXPECT_FALSE(parse_event(text, {})) << text;
+  }
 }
 
 TEST(TranscriptTest, EveryConversationIsTheOneThatWasReviewed) {
