@@ -56,6 +56,35 @@ struct ReportArgs {
   bool json = false;
 };
 
+// Of the laboratory's commands: a cluster, and what is simulated on it.
+struct LabArgs {
+  std::string cluster;        // a profile, a file, a run; empty: `workers` equal ones
+  std::uint32_t workers = 0;  // 0: those of the configuration, or kDefaultWorkers
+  ConfigArgs train;           // config empty: nothing is trained
+  std::optional<std::uint64_t> steps;
+  std::optional<double> seconds;
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 1;
+  std::uint32_t jobs = 0;  // threads; 0: as many as processors
+  bool json = false;
+};
+inline constexpr const char* kReportFile = "comparison.html";
+struct SimArgs : LabArgs {
+  std::string compare = "bsp,asp,ssp:3,dssp:3-15,elastic_bsp:15";
+  std::string decisions;  // FILE.jsonl; empty: none
+  std::string report;     // FILE.html; empty: kReportFile, if it can be written
+  bool no_report = false;
+  std::string pictures;  // folder of .svg files; empty: none
+};
+struct AdviseArgs : LabArgs {
+  std::string compare;           // empty: those that are worth a try
+  std::optional<double> target;  // accuracy
+};
+
+struct Laboratory;  // laboratory.h
+
+int cmd_sim(const SimArgs& args, const Laboratory& laboratory);
+int cmd_advise(const AdviseArgs& args, const Laboratory& laboratory);
 int cmd_train(const TrainArgs& args);
 int cmd_coordinator(const RoleArgs& args);
 int cmd_server(const RoleArgs& args);

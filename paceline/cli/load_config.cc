@@ -38,9 +38,8 @@ Status check_names(const node::Config& config) {
   return {};
 }
 
-}  // namespace
-
-Result<node::Config> load_config(const ConfigArgs& args) {
+template <typename Parse>
+Result<node::Config> completed(const ConfigArgs& args, const Parse& parse) {
   std::vector<node::Override> overrides;
   for (const std::string& text : args.set) {
     auto setting = node::parse_override(text);
@@ -49,12 +48,26 @@ Result<node::Config> load_config(const ConfigArgs& args) {
   }
   if (args.sync) overrides.push_back({"sync.policy", *args.sync, "--sync"});
   if (args.code) overrides.push_back({"code.scheme", *args.code, "--code"});
-  auto config = node::parse_config(args.config, overrides, check_names);
+  Result<node::Config> config = parse(overrides);
   if (!config || !config->model.program.empty()) return config;
   const train::DataSource& data = **train::find_data(config->data.name);
   if (config->data.path.empty()) config->data.path = data.default_path;
   node::complete(*config, data.train_samples);
   return config;
+}
+
+}  // namespace
+
+Result<node::Config> load_config(const ConfigArgs& args) {
+  return completed(args, [&](const auto& overrides) {
+    return node::parse_config(args.config, overrides, check_names);
+  });
+}
+
+Result<node::Config> load_config_text(std::string_view text, const ConfigArgs& args) {
+  return completed(args, [&](const auto& overrides) {
+    return node::parse_config_text(text, "the built-in task", overrides, check_names);
+  });
 }
 
 Status check_data(const node::Config& config) {

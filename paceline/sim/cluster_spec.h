@@ -67,4 +67,7 @@ Result<ClusterSpec> parse_end_times(std::string_view text, const std::string& wh
 // and over.
 Result<ClusterSpec> cluster_of_run(std::istream& decisions, const std::string& where);
 
+// Speeds, links, servers, comings and goings of the scenario become those of the cluster.
+void put(const ClusterSpec& cluster, Scenario& scenario);
+
 }  // namespace paceline::sim

@@ -9,8 +9,8 @@ import pytest
 from conftest import PACELINE
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["train", "check", "policies", "codes", "models", "datasets", "zipline", "runs", "show",
-            "replay", "report"]
+COMMANDS = ["train", "check", "policies", "codes", "models", "datasets", "zipline", "sim",
+            "advise", "runs", "show", "replay", "report"]
 
 
 def test_help_fits_a_screen_and_begins_with_an_example(paceline):

@@ -1,0 +1,281 @@
+#include "paceline/sim/advise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "paceline/base/text.h"
+#include "paceline/sim/compare_json.h"
+
+namespace paceline::sim {
+namespace {
+
+constexpr double kBelowBsp = 0.005;
+constexpr std::uint64_t kSecondRound = 3;
+constexpr std::size_t kFinalists = 3;
+
+using Outcomes = std::map<std::string, PolicyOutcome>;  // by spelling
+
+// Candidates that are tried with the seeds from `from` on, up to `to`.
+Status run_round(const Experiment& experiment, const Machine& machine,
+                 std::vector<Candidate> candidates, std::uint64_t from, std::uint64_t to,
+                 Outcomes& outcomes) {
+  if (from >= to || candidates.empty()) return {};
+  Experiment part = experiment;
+  part.candidates = std::move(candidates);
+  part.first_seed = experiment.first_seed + from;
+  part.seeds = to - from;
+  auto comparison = compare(part, machine);
+  if (!comparison) return fail(comparison.error());
+  for (PolicyOutcome& policy : comparison->policies) {
+    PolicyOutcome& known = outcomes[policy.policy];
+    known.policy = policy.policy;
+    for (Outcome& outcome : policy.outcomes) known.outcomes.push_back(std::move(outcome));
+  }
+  return {};
+}
+
+double final_accuracy(const PolicyOutcome& policy) {
+  return spread_of(policy, [](const Outcome& o) { return o.test_accuracy; }).mean;
+}
+
+double target_of(const Experiment& experiment, const Outcomes& outcomes) {
+  if (const auto& set = experiment.training->run.target_accuracy) return *set;
+  double best = 0;
+  for (const auto& [name, policy] : outcomes) best = std::max(best, final_accuracy(policy));
+  const auto bsp = outcomes.find("bsp");
+  return (bsp != outcomes.end() ? final_accuracy(bsp->second) : best) - kBelowBsp;
+}
+
+Ranked rank(const PolicyOutcome& policy, double target) {
+  const Spread seconds = spread_of(policy, [&](const Outcome& outcome) -> std::optional<double> {
+    const auto first = first_at(outcome, target);
+    return first ? std::optional(to_seconds(first->at)) : std::nullopt;
+  });
+  const Spread samples = spread_of(policy, [&](const Outcome& outcome) -> std::optional<double> {
+    const auto first = first_at(outcome, target);
+    return first ? std::optional(static_cast<double>(first->samples)) : std::nullopt;
+  });
+  const auto mean = [&](const auto& figure) { return spread_of(policy, figure).mean; };
+  return {.policy = policy.policy,
+          .seeds = policy.outcomes.size(),
+          .reached = seconds.count,
+          .seconds = seconds.mean,
+          .seconds_low = seconds.low,
+          .seconds_high = seconds.high,
+          .samples_to_target = samples.mean,
+          .test_accuracy = final_accuracy(policy),
+          .steps_per_second = mean([](const Outcome& o) { return steps_per_second(o); }),
+          .wait_share = mean([](const Outcome& o) { return o.wait_share_mean; }),
+          .staleness_p95 = static_cast<std::uint64_t>(std::llround(mean([](const Outcome& o) {
+            return static_cast<double>(roles::quantile(o.staleness, 0.95));
+          })))};
+}
+
+// Those that always reach the target by time, then those that mostly do, then by accuracy.
+bool is_better(const Ranked& a, const Ranked& b) {
+  const auto share = [](const Ranked& r) {
+    return static_cast<double>(r.reached) / static_cast<double>(r.seeds);
+  };
+  if (share(a) != share(b)) return share(a) > share(b);
+  if (a.reached == 0) return a.test_accuracy > b.test_accuracy;
+  return a.seconds < b.seconds;
+}
+
+std::vector<Ranked> ranking_of(const Outcomes& outcomes, double target) {
+  std::vector<Ranked> ranking;
+  for (const auto& [name, policy] : outcomes) ranking.push_back(rank(policy, target));
+  std::ranges::stable_sort(ranking, [](const Ranked& a, const Ranked& b) {
+    if (a.seeds != b.seeds) return a.seeds > b.seeds;  // it was worth more tries
+    return is_better(a, b);
+  });
+  return ranking;
+}
+
+std::vector<Candidate> best_of(const Experiment& experiment, const Outcomes& outcomes,
+                               double target, std::size_t count) {
+  const std::vector<Ranked> ranking = ranking_of(outcomes, target);
+  std::vector<Candidate> best;
+  for (std::size_t i = 0; i < std::min(count, ranking.size()); ++i) {
+    const auto same = [&](const Candidate& c) { return c.make && c.policy == ranking[i].policy; };
+    const auto own = std::ranges::find_if(experiment.candidates, same);
+    best.push_back(own != experiment.candidates.end() ? *own
+                                                      : Candidate{.policy = ranking[i].policy});
+  }
+  return best;
+}
+
+// ---- words ----
+
+std::string per_cent(double share) {
+  const double value = 100 * share;
+  return cat(fixed(value, std::abs(value) < 10 ? 1 : 0), " %");
+}
+std::string seconds_text(double seconds) {
+  return cat(fixed(seconds, seconds < 100 ? 1 : 0), " s");
+}
+
+const Ranked* find(const std::vector<Ranked>& ranking, std::string_view policy) {
+  const auto found = std::ranges::find(ranking, policy, &Ranked::policy);
+  return found == ranking.end() ? nullptr : &*found;
+}
+
+std::string first_sentence(const Advice& advice, const Ranked& other) {
+  const Ranked& best = advice.ranking.front();
+  std::string text =
+      cat(best.policy, " reaches ", fixed(advice.target, 3), " in ", seconds_text(best.seconds));
+  if (other.reached > 0) {
+    text += cat(", ", other.policy, " in ", seconds_text(other.seconds));
+  } else {
+    text += cat(", ", other.policy, " never");
+  }
+  return text + cat(": it makes ", fixed(best.steps_per_second, 2), " steps a second against ",
+                    fixed(other.steps_per_second, 2), ", its workers wait ",
+                    per_cent(best.wait_share), " of the time against ", per_cent(other.wait_share),
+                    ".");
+}
+
+// What the speed costs in samples, or what the fastest pays for being so.
+std::string second_sentence(const Advice& advice) {
+  const Ranked& best = advice.ranking.front();
+  const Ranked& fastest = std::ranges::max(advice.ranking, {}, &Ranked::steps_per_second);
+  if (fastest.steps_per_second > best.steps_per_second * 1.005) {
+    const std::string cost =
+        fastest.reached == 0 ? std::string("does not reach the target")
+        : fastest.samples_to_target > best.samples_to_target
+            ? cat("needs ", per_cent(fastest.samples_to_target / best.samples_to_target - 1),
+                  " more samples")
+            : cat("gains only ", per_cent(fastest.steps_per_second / best.steps_per_second - 1));
+    return cat("The fastest, ", fastest.policy, ", makes ", fixed(fastest.steps_per_second, 2),
+               " steps a second but ", cost, ": 95 % of its gradients are at most ",
+               fastest.staleness_p95, " versions old, of ", best.policy, "'s ", best.staleness_p95,
+               ".");
+  }
+  const Ranked* bsp = find(advice.ranking, "bsp");
+  if (bsp == nullptr || bsp == &best || bsp->samples_to_target == 0) {
+    return cat("Nothing makes more steps a second, and 95 % of its gradients are at most ",
+               best.staleness_p95, " versions old.");
+  }
+  const double more = best.samples_to_target / bsp->samples_to_target - 1;
+  return cat("No other makes more steps a second, and its gradients, at most ", best.staleness_p95,
+             " versions old in 95 % of cases, cost ",
+             more > 0.005 ? cat(per_cent(more), " more samples than bsp's")
+                          : std::string("no more samples than bsp's"),
+             ".");
+}
+
+std::uint64_t wins(const PolicyOutcome& best, const PolicyOutcome& second, double target) {
+  std::uint64_t count = 0;
+  for (std::size_t s = 0; s < std::min(best.outcomes.size(), second.outcomes.size()); ++s) {
+    const auto ours = first_at(best.outcomes[s], target);
+    const auto theirs = first_at(second.outcomes[s], target);
+    if (ours && (!theirs || ours->at < theirs->at)) ++count;
+  }
+  return count;
+}
+
+void judge(Advice& advice, const Outcomes& outcomes) {
+  const Ranked& best = advice.ranking.front();
+  if (best.reached == 0) {
+    advice.why = cat("Nothing reaches ", fixed(advice.target, 3), " within the budget; ",
+                     best.policy, " comes nearest, with ", fixed(best.test_accuracy, 3),
+                     ". More samples, another rate or a lower target would tell more.");
+    advice.how_sure = "Not at all: the order is by accuracy.";
+    return;
+  }
+  const Ranked* bsp = find(advice.ranking, "bsp");
+  const bool bsp_is_worse = bsp != nullptr && bsp != &best;
+  if (advice.ranking.size() > 1) {
+    advice.why = first_sentence(advice, bsp_is_worse ? *bsp : advice.ranking[1]);
+    advice.why += " " + second_sentence(advice);
+  } else {
+    advice.why = cat("Only ", best.policy, " was tried.");
+    advice.how_sure = "There is nothing to compare with.";
+    advice.certainty = Certainty::Open;
+    return;
+  }
+  const Ranked& second = advice.ranking[1];
+  if (second.reached == 0) {
+    advice.certainty = best.reached == best.seeds ? Certainty::Sure : Certainty::Likely;
+    advice.how_sure = cat("The second, ", second.policy, ", does not reach the target at all.");
+    return;
+  }
+  advice.lead = second.seconds / best.seconds - 1;
+  const std::uint64_t seeds = std::min(best.seeds, second.seeds);
+  const std::uint64_t won =
+      wins(outcomes.at(best.policy), outcomes.at(second.policy), advice.target);
+  const bool apart = seeds > 1 && best.seconds_high < second.seconds_low;
+  advice.certainty = apart                  ? Certainty::Sure
+                     : 5 * won >= 4 * seeds ? Certainty::Likely
+                                            : Certainty::Open;
+  if (seeds == 1 && advice.certainty == Certainty::Likely) advice.certainty = Certainty::Open;
+  advice.how_sure =
+      cat("The second, ", second.policy, ", takes ", per_cent(advice.lead),
+          " longer; the first was faster in ", won, " of ", seeds, " seeds, and took ",
+          seconds_text(best.seconds_low), " to ", seconds_text(best.seconds_high), " against ",
+          seconds_text(second.seconds_low), " to ", seconds_text(second.seconds_high), ".");
+}
+
+}  // namespace
+
+std::string_view to_string(Certainty certainty) {
+  switch (certainty) {
+    case Certainty::Sure:
+      return "sure";
+    case Certainty::Likely:
+      return "likely";
+    case Certainty::Open:
+      return "open";
+    case Certainty::None:
+      return "none";
+  }
+  return "";
+}
+
+std::vector<std::string> usual_candidates() {
+  return {"bsp",       "asp",           "ssp:3",          "ssp:15",
+          "dssp:3-15", "elastic_bsp:4", "elastic_bsp:15", "elastic_bsp:60"};
+}
+
+std::optional<roles::EvaluationStats> first_at(const Outcome& outcome, double accuracy) {
+  for (const roles::EvaluationStats& each : outcome.evaluations) {
+    if (each.accuracy >= accuracy) return each;
+  }
+  return std::nullopt;
+}
+
+Result<Advice> advise(const Experiment& experiment, const Machine& machine) {
+  Advice advice{.cluster = experiment.cluster.name};
+  Outcomes outcomes;
+  const std::size_t count = experiment.candidates.size();
+  const std::uint64_t seeds = experiment.seeds;
+  if (auto ok = run_round(experiment, machine, experiment.candidates, 0, 1, outcomes); !ok) {
+    return fail(ok.error());
+  }
+  advice.target_is_ours = !experiment.training->run.target_accuracy;
+  advice.target = target_of(experiment, outcomes);
+  const std::uint64_t middle = std::min(kSecondRound, seeds);
+  const std::size_t half = std::max(kFinalists, (count + 1) / 2);
+  auto better = best_of(experiment, outcomes, advice.target, half);
+  if (auto ok = run_round(experiment, machine, std::move(better), 1, middle, outcomes); !ok) {
+    return fail(ok.error());
+  }
+  auto finalists = best_of(experiment, outcomes, advice.target, kFinalists);
+  if (auto ok = run_round(experiment, machine, std::move(finalists), middle, seeds, outcomes);
+      !ok) {
+    return fail(ok.error());
+  }
+  advice.ranking = ranking_of(outcomes, advice.target);
+  for (const auto& [name, policy] : outcomes) {
+    for (const Outcome& outcome : policy.outcomes) {
+      ++advice.runs;
+      advice.compute_seconds += outcome.compute_seconds;
+    }
+  }
+  judge(advice, outcomes);
+  return advice;
+}
+
+}  // namespace paceline::sim
