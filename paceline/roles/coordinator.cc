@@ -36,11 +36,17 @@ Coordinator::Coordinator(CoordinatorOptions options, std::unique_ptr<sync::SyncP
 }
 
 Outputs Coordinator::step(Time now, const Input& input) {
+  Outputs outputs;
+  step(now, input, outputs);
+  return outputs;
+}
+
+void Coordinator::step(Time now, const Input& input, Outputs& outputs) {
+  out_.swap(outputs);
   now_ = now;
-  out_.clear();
   if (state_ != State::Done) std::visit([this](const auto& what) { on(what); }, input);
   stats_.now = now_;
-  return std::exchange(out_, {});
+  out_.swap(outputs);
 }
 
 RunStats Coordinator::stats_at(Time now) const {

@@ -59,6 +59,7 @@ class Coordinator {
   Coordinator(CoordinatorOptions options, std::unique_ptr<sync::SyncPolicy> policy);
 
   Outputs step(Time now, const Input& input);
+  void step(Time now, const Input& input, Outputs& outputs);  // adds to them
 
   // As of the last step.
   const RunStats& stats() const { return stats_; }

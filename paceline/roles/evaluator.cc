@@ -15,10 +15,16 @@ constexpr Duration kTick = std::chrono::milliseconds(500);
 Evaluator::Evaluator(EvaluatorOptions options) : options_(std::move(options)) {}
 
 Outputs Evaluator::step(Time now, const Input& input) {
+  Outputs outputs;
+  step(now, input, outputs);
+  return outputs;
+}
+
+void Evaluator::step(Time now, const Input& input, Outputs& outputs) {
+  out_.swap(outputs);
   now_ = now;
-  out_.clear();
   if (!stopped_) std::visit([this](const auto& what) { on(what); }, input);
-  return std::exchange(out_, {});
+  out_.swap(outputs);
 }
 
 void Evaluator::send(NodeId to, wire::Message message, Payload payload) {

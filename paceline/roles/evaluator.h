@@ -30,6 +30,7 @@ class Evaluator {
   explicit Evaluator(EvaluatorOptions options);
 
   Outputs step(Time now, const Input& input);
+  void step(Time now, const Input& input, Outputs& outputs);  // adds to them
 
  private:
   struct Task {

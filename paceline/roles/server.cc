@@ -18,10 +18,16 @@ Server::Server(ServerOptions options, BufferPool& pool)
     : options_(std::move(options)), pool_(pool) {}
 
 Outputs Server::step(Time now, const Input& input) {
+  Outputs outputs;
+  step(now, input, outputs);
+  return outputs;
+}
+
+void Server::step(Time now, const Input& input, Outputs& outputs) {
+  out_.swap(outputs);
   now_ = now;
-  out_.clear();
   if (!stopped_) std::visit([this](const auto& what) { on(what); }, input);
-  return std::exchange(out_, {});
+  out_.swap(outputs);
 }
 
 void Server::send(NodeId to, wire::Message message, Payload payload) {

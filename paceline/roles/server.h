@@ -38,6 +38,7 @@ class Server {
   Server(ServerOptions options, BufferPool& pool);
 
   Outputs step(Time now, const Input& input);
+  void step(Time now, const Input& input, Outputs& outputs);  // adds to them
 
   // For checkers and tests.
   std::span<const float> parameters() const { return parameters_; }

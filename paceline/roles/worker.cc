@@ -16,10 +16,16 @@ Worker::Worker(WorkerOptions options, BufferPool& pool)
     : options_(std::move(options)), pool_(pool), retry_wait_(options_.retry) {}
 
 Outputs Worker::step(Time now, const Input& input) {
+  Outputs outputs;
+  step(now, input, outputs);
+  return outputs;
+}
+
+void Worker::step(Time now, const Input& input, Outputs& outputs) {
+  out_.swap(outputs);
   now_ = now;
-  out_.clear();
   if (!stopped_) std::visit([this](const auto& what) { on(what); }, input);
-  return std::exchange(out_, {});
+  out_.swap(outputs);
 }
 
 void Worker::send(NodeId to, wire::Message message, Payload payload) {

@@ -36,6 +36,7 @@ class Worker {
   Worker(WorkerOptions options, BufferPool& pool);
 
   Outputs step(Time now, const Input& input);
+  void step(Time now, const Input& input, Outputs& outputs);  // adds to them
 
  private:
   struct Server {

@@ -140,20 +140,22 @@ void Cluster::plan_starts() {
 
 void Cluster::start(NodeId node) {
   const Pid pid = static_cast<Pid>(processes_.size());
-  processes_.push_back(std::make_unique<Process>());
-  Process& process = *processes_.back();
+  Process& process = processes_.emplace_back();
   process.node = node;
   process.life = ++lives_;
   process.progressed = world_.now();
   ++alive_;
+  at_address_[to_string(node)].push_back(pid);
   const std::string coordinator = to_string(kCoordinator);
   switch (node.role) {
     case Role::Coordinator:
-      process.role.emplace<roles::Coordinator>(
+      process.role = std::make_unique<roles::Coordinator>(
           scenario_.run, options_.policy ? options_.policy() : policy_of(scenario_.policy));
+      coordinator_ = std::get<std::unique_ptr<roles::Coordinator>>(process.role).get();
       break;
     case Role::Server:
-      process.role.emplace<roles::Server>(roles::ServerOptions{.index = node.index,
+      process.role =
+          std::make_unique<roles::Server>(roles::ServerOptions{.index = node.index,
                                                                .coordinator = coordinator,
                                                                .address = to_string(node),
                                                                .life = process.life,
@@ -162,7 +164,7 @@ void Cluster::start(NodeId node) {
                                           pool_);
       break;
     case Role::Worker:
-      process.role.emplace<roles::Worker>(
+      process.role = std::make_unique<roles::Worker>(
           roles::WorkerOptions{.id = {node.index},
                                .coordinator = coordinator,
                                .life = process.life,
@@ -174,7 +176,7 @@ void Cluster::start(NodeId node) {
           pool_);
       break;
     case Role::Evaluator:
-      process.role.emplace<roles::Evaluator>(
+      process.role = std::make_unique<roles::Evaluator>(
           roles::EvaluatorOptions{.coordinator = coordinator,
                                   .life = process.life,
                                   .parameter_count = scenario_.parameter_count,
@@ -186,27 +188,23 @@ void Cluster::start(NodeId node) {
 }
 
 std::optional<Pid> Cluster::at(const std::string& address) const {
-  for (std::size_t i = processes_.size(); i-- > 0;) {
-    const Process& process = *processes_[i];
-    if (process.is_alive && to_string(process.node) == address) return static_cast<Pid>(i);
-  }
-  return std::nullopt;
+  const auto found = at_address_.find(address);
+  if (found == at_address_.end() || found->second.empty()) return std::nullopt;
+  return found->second.back();
 }
 
 std::vector<Pid> Cluster::processes_at(NodeId node) const {
-  std::vector<Pid> pids;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i]->is_alive && processes_[i]->node == node) pids.push_back(static_cast<Pid>(i));
-  }
-  return pids;
+  const auto found = at_address_.find(to_string(node));
+  return found == at_address_.end() ? std::vector<Pid>{} : found->second;
 }
 
 void Cluster::end_process(Pid pid, int exit_code, const std::string& why) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   process.is_alive = false;
   --alive_;
   process.is_paused = false;
   process.inbox.clear();
+  std::erase(at_address_[to_string(process.node)], pid);
   told(process, process.incarnation);
   result_.ends.push_back({process.node, process.life, exit_code, why, world_.now()});
   log(pid, cat("ends with ", exit_code, ": ", why));
@@ -227,11 +225,11 @@ void Cluster::end_process(Pid pid, int exit_code, const std::string& why) {
 // What happens at once to a process happens in an event of its own, after what it is doing now.
 void Cluster::deliver(Pid pid, roles::Input input) {
   world_.plan(world_.now(),
-              [this, pid, input = std::move(input)]() mutable { take_in(pid, std::move(input)); });
+              [this, pid, input = std::move(input)]() mutable { take_in(pid, input); });
 }
 
-void Cluster::take_in(Pid pid, roles::Input input) {
-  Process& process = *processes_[pid];
+void Cluster::take_in(Pid pid, roles::Input& input) {
+  Process& process = processes_[pid];
   if (!process.is_alive) return;
   if (process.is_paused) {
     process.inbox.push_back(std::move(input));
@@ -241,12 +239,15 @@ void Cluster::take_in(Pid pid, roles::Input input) {
 }
 
 // A server takes one push after the other. A question after a push waits behind it, as on a link.
-void Cluster::receive(Pid pid, roles::Received received) {
-  Process& process = *processes_[pid];
-  const bool is_push = std::holds_alternative<wire::Push>(received.message);
-  const bool is_queued = scenario_.service_time > Duration{} && process.node.role == Role::Server &&
-                         (is_push || std::holds_alternative<wire::PushQuery>(received.message));
-  if (!is_queued || process.is_paused) return take_in(pid, std::move(received));
+void Cluster::receive(Pid pid, roles::Input& input) {
+  const Process& process = processes_[pid];
+  if (scenario_.service_time == Duration{} || process.node.role != Role::Server ||
+      process.is_paused) {
+    return take_in(pid, input);
+  }
+  const wire::Message& message = std::get<roles::Received>(input).message;
+  const bool is_push = std::holds_alternative<wire::Push>(message);
+  if (!is_push && !std::holds_alternative<wire::PushQuery>(message)) return take_in(pid, input);
   Queue& queue = queues_[process.node.index];
   const Time begin = std::max(world_.now(), queue.free);
   if (is_push) {
@@ -255,13 +256,12 @@ void Cluster::receive(Pid pid, roles::Received received) {
     queue.busy += scenario_.service_time;
     queue.free = begin + scenario_.service_time;
   }
-  world_.plan(is_push ? queue.free : begin, [this, pid, received = std::move(received)]() mutable {
-    take_in(pid, std::move(received));
-  });
+  world_.plan(is_push ? queue.free : begin,
+              [this, pid, later = std::move(input)]() mutable { take_in(pid, later); });
 }
 
 void Cluster::perform(Pid pid, const roles::Input& input) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   const bool is_event = std::holds_alternative<roles::Received>(input) ||
                         std::holds_alternative<roles::TimerFired>(input) ||
                         std::holds_alternative<roles::GradientComputed>(input) ||
@@ -273,23 +273,26 @@ void Cluster::perform(Pid pid, const roles::Input& input) {
   }
   see_input(pid, input);
   const std::uint64_t steps = options_.observer != nullptr ? steps_of_held(pid, input) : 0;
-  roles::Outputs outputs;
+  outputs_.clear();
   std::visit(
       [&](auto& role) {
-        if constexpr (requires { role.step(world_.now(), input); }) {
-          outputs = role.step(world_.now(), input);
+        if constexpr (requires { role->step(world_.now(), input, outputs_); }) {
+          role->step(world_.now(), input, outputs_);
         }
       },
       process.role);
   if (options_.observer != nullptr && pid == kCoordinatorPid) observe_pushed(input, steps);
-  const auto* server = std::get_if<roles::Server>(&process.role);
-  if (updates_ && server != nullptr) fail(updates_->stepped(*server, process.node.index));
-  carry_out(pid, std::move(outputs));
+  const auto* server = std::get_if<std::unique_ptr<roles::Server>>(&process.role);
+  if (updates_ && server != nullptr) fail(updates_->stepped(**server, process.node.index));
+  for (roles::Output& output : outputs_) {
+    if (!result_.failure.empty()) break;
+    carry_out(pid, output);
+  }
   // The oracle learns of a decision when it is sent: only then are all of its messages looked at.
 }
 
 void Cluster::see_input(Pid pid, const roles::Input& input) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   if (const auto* received = std::get_if<roles::Received>(&input)) {
     if (options_.check) fold(wire::encode(received->message));
     if (options_.keep_log) {
@@ -332,32 +335,29 @@ void Cluster::told(const Process& process, Incarnation incarnation) {
 
 // ---- outputs ----
 
-void Cluster::carry_out(Pid pid, roles::Outputs outputs) {
-  for (roles::Output& output : outputs) {
-    if (!result_.failure.empty()) return;
-    if (auto* send = std::get_if<roles::Send>(&output)) {
-      carry_out(pid, *send);
-    } else if (auto* connect = std::get_if<roles::Connect>(&output)) {
-      network_.connect(pid, connect->node, connect->address);
-    } else if (auto* disconnect = std::get_if<roles::Disconnect>(&output)) {
-      network_.disconnect(pid, disconnect->node);
-    } else if (auto* timer = std::get_if<roles::SetTimer>(&output)) {
-      carry_out(pid, *timer);
-    } else if (auto* compute = std::get_if<roles::Compute>(&output)) {
-      carry_out(pid, *compute);
-    } else if (auto* measure = std::get_if<roles::Measure>(&output)) {
-      carry_out(pid, *measure);
-    } else if (auto* initial = std::get_if<roles::MakeInitial>(&output)) {
-      carry_out(*initial);
-    } else if (auto* line = std::get_if<roles::Log>(&output)) {
-      log(pid, line->text);
-    } else if (auto* record = std::get_if<roles::Record>(&output)) {
-      carry_out(*record);
-    } else if (auto* final = std::get_if<roles::Final>(&output)) {
-      carry_out(*final);
-    } else if (auto* stop = std::get_if<roles::Stop>(&output)) {
-      carry_out(pid, *stop);
-    }
+void Cluster::carry_out(Pid pid, roles::Output& output) {
+  if (auto* send = std::get_if<roles::Send>(&output)) {
+    carry_out(pid, *send);
+  } else if (auto* connect = std::get_if<roles::Connect>(&output)) {
+    network_.connect(pid, connect->node, connect->address);
+  } else if (auto* disconnect = std::get_if<roles::Disconnect>(&output)) {
+    network_.disconnect(pid, disconnect->node);
+  } else if (auto* timer = std::get_if<roles::SetTimer>(&output)) {
+    carry_out(pid, *timer);
+  } else if (auto* compute = std::get_if<roles::Compute>(&output)) {
+    carry_out(pid, *compute);
+  } else if (auto* measure = std::get_if<roles::Measure>(&output)) {
+    carry_out(pid, *measure);
+  } else if (auto* initial = std::get_if<roles::MakeInitial>(&output)) {
+    carry_out(*initial);
+  } else if (auto* line = std::get_if<roles::Log>(&output)) {
+    log(pid, line->text);
+  } else if (auto* record = std::get_if<roles::Record>(&output)) {
+    carry_out(*record);
+  } else if (auto* final = std::get_if<roles::Final>(&output)) {
+    carry_out(*final);
+  } else if (auto* stop = std::get_if<roles::Stop>(&output)) {
+    carry_out(pid, *stop);
   }
 }
 
@@ -368,13 +368,13 @@ void Cluster::carry_out(Pid pid, roles::Send& send) {
 }
 
 void Cluster::see_send(Pid pid, const roles::Send& send) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   const NodeId node = process.node;
   if (const auto* decide = std::get_if<wire::Decide>(&send.message)) {
     for (const PushId& push : decide->drop) {
       const bool lives = std::ranges::any_of(processes_, [&](const auto& each) {
-        return each->is_alive && each->node == worker_node(push.worker) &&
-               each->incarnation == push.incarnation;
+        return each.is_alive && each.node == worker_node(push.worker) &&
+               each.incarnation == push.incarnation;
       });
       if (lives && !updates_->dropped().contains(push)) untold_.try_emplace(push, world_.now());
     }
@@ -391,17 +391,18 @@ void Cluster::see_send(Pid pid, const roles::Send& send) {
 
 void Cluster::carry_out(Pid pid, const roles::SetTimer& timer) {
   const std::uint64_t number = ++timers_set_;
-  processes_[pid]->timers.at(static_cast<std::size_t>(timer.id)) = number;
+  processes_[pid].timers.at(static_cast<std::size_t>(timer.id)) = number;
   world_.plan(std::max(timer.at, world_.now()), [this, pid, id = timer.id, number] {
-    std::uint64_t& set = processes_[pid]->timers.at(static_cast<std::size_t>(id));
+    std::uint64_t& set = processes_[pid].timers.at(static_cast<std::size_t>(id));
     if (set != number) return;
     set = 0;
-    take_in(pid, roles::TimerFired{id});
+    roles::Input fired = roles::TimerFired{id};
+    take_in(pid, fired);
   });
 }
 
 void Cluster::carry_out(Pid pid, roles::Compute& compute) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   const std::uint32_t worker = process.node.index;
   if (std::exchange(process.computes, true)) return fail("a worker computes two gradients at once");
   process.progressed = world_.now();
@@ -420,7 +421,7 @@ void Cluster::carry_out(Pid pid, roles::Compute& compute) {
 }
 
 void Cluster::finish_compute(Pid pid) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   if (!process.is_alive) return;
   process.computes = false;
   roles::Compute& compute = *process.computed;
@@ -438,12 +439,13 @@ void Cluster::finish_compute(Pid pid) {
     computed.error = to_string(result.error());
     source_failed(pid, cat("no gradient: ", computed.error));
   }
-  deliver(pid, std::move(computed));
+  roles::Input input = std::move(computed);
+  take_in(pid, input);
 }
 
 void Cluster::source_failed(Pid pid, const std::string& why) {
   if (!result_.error.empty()) return;
-  result_.error = cat(to_string(processes_[pid]->node), ": ", why);
+  result_.error = cat(to_string(processes_[pid].node), ": ", why);
 }
 
 Duration Cluster::step_time(std::uint32_t worker, Step step) {
@@ -533,7 +535,7 @@ void Cluster::carry_out(const Fault& fault) {
   if (fault.kind == Fault::Kind::BreakLink) return network_.break_link(fault.node, fault.peer);
   if (fault.kind == Fault::Kind::Twin) return start(fault.node);
   for (const Pid pid : processes_at(fault.node)) {
-    Process& process = *processes_[pid];
+    Process& process = processes_[pid];
     if (fault.kind == Fault::Kind::Kill) {
       end_process(pid, -9, "killed by signal 9 (SIGKILL)");
       restart(fault);
@@ -556,16 +558,15 @@ void Cluster::restart(const Fault& fault) {
 }
 
 void Cluster::go_on(Pid pid) {
-  Process& process = *processes_[pid];
+  Process& process = processes_[pid];
   process.is_paused = false;
   if (!process.is_alive) return;
   log(pid, "goes on");
   for (roles::Input& input : std::exchange(process.inbox, {})) {
-    auto* received = std::get_if<roles::Received>(&input);
-    if (received != nullptr) {
-      receive(pid, std::move(*received));
+    if (std::holds_alternative<roles::Received>(input)) {
+      receive(pid, input);
     } else {
-      take_in(pid, std::move(input));
+      take_in(pid, input);
     }
   }
 }
@@ -606,9 +607,9 @@ void Cluster::check_progress() {
   const Time now = world_.now();
   if (coordinator_ended_) {
     if (now - *coordinator_ended_ > scenario_.give_up + kCalm) {
-      for (const auto& process : processes_) {
-        if (process->is_alive && !process->is_paused) {
-          return fail(cat("promise 5: the run has ended, ", to_string(process->node), " has not"));
+      for (const Process& process : processes_) {
+        if (process.is_alive && !process.is_paused) {
+          return fail(cat("promise 5: the run has ended, ", to_string(process.node), " has not"));
         }
       }
     }
@@ -621,8 +622,8 @@ void Cluster::check_progress() {
   for (const Cut& cut : scenario_.cuts) {
     if (cut.end < scenario_.limit) calm = std::max(calm, cut.end);
   }
-  for (const auto& process : processes_) {
-    if (process->is_alive && process->is_paused) return;
+  for (const Process& process : processes_) {
+    if (process.is_alive && process.is_paused) return;
   }
   if (now - std::max(progressed_, calm) > kCalm) {
     fail(cat("promise 5: nothing is decided since ", to_seconds(progressed_), " s, phase ",
@@ -635,11 +636,11 @@ void Cluster::check_progress() {
   }
   const roles::Ledger* ledger = coordinator().ledger();
   if (ledger == nullptr || !ledger->has_free() || coordinator().stats().phase != "training") return;
-  for (const auto& process : processes_) {
-    if (!process->is_alive || process->node.role != Role::Worker) continue;
-    if (now - std::max(process->progressed, calm) > kCalm) {
-      fail(cat("promise 5: ", to_string(process->node), " computes nothing since ",
-               to_seconds(process->progressed), " s"));
+  for (const Process& process : processes_) {
+    if (!process.is_alive || process.node.role != Role::Worker) continue;
+    if (now - std::max(process.progressed, calm) > kCalm) {
+      fail(cat("promise 5: ", to_string(process.node), " computes nothing since ",
+               to_seconds(process.progressed), " s"));
     }
   }
 }
@@ -673,7 +674,7 @@ void Cluster::fold(std::string_view text) {
 
 void Cluster::log(Pid pid, const std::string& text) {
   if (!options_.keep_log) return;
-  const Process& process = *processes_[pid];
+  const Process& process = processes_[pid];
   result_.log.push_back(cat(fixed(to_seconds(world_.now()), 6), " ", to_string(process.node), "/",
                             process.life, ": ", text));
 }

@@ -17,6 +17,7 @@
 #include "paceline/sim/checkers.h"
 #include "paceline/sim/network.h"
 #include "paceline/sim/simulate.h"
+#include "paceline/sim/small_pool.h"
 #include "paceline/sim/world.h"
 
 namespace paceline::sim {
@@ -28,32 +29,33 @@ class Cluster final : public Host {
   Cluster(const Scenario& scenario, const SimOptions& options, roles::GradientSource& source);
   SimResult run();
 
-  NodeId node_of(Pid pid) const override { return processes_[pid]->node; }
-  bool is_alive(Pid pid) const override { return processes_[pid]->is_alive; }
+  NodeId node_of(Pid pid) const override { return processes_[pid].node; }
+  bool is_alive(Pid pid) const override { return processes_[pid].is_alive; }
   bool answers(Pid pid) const override {
-    return processes_[pid]->is_alive && !processes_[pid]->is_paused;
+    return processes_[pid].is_alive && !processes_[pid].is_paused;
   }
   std::optional<Pid> at(const std::string& address) const override;
   void deliver(Pid pid, roles::Input input) override;
-  void receive(Pid pid, roles::Received received) override;
+  void receive(Pid pid, roles::Input& received) override;
   void fail(const std::string& what) override;
 
  private:
-  struct Process {
+  using Part = std::variant<std::monostate, std::unique_ptr<roles::Coordinator>,
+                            std::unique_ptr<roles::Server>, std::unique_ptr<roles::Worker>,
+                            std::unique_ptr<roles::Evaluator>>;
+  struct Process {  // what each event needs comes first
     NodeId node;
-    std::uint64_t life = 0;
-    std::variant<std::monostate, roles::Coordinator, roles::Server, roles::Worker, roles::Evaluator>
-        role;
     bool is_alive = true;
     bool is_paused = false;
-    std::vector<roles::Input> inbox;        // while it is paused
-    std::array<std::uint64_t, 2> timers{};  // [TimerId]: which one is set; 0: none
     bool computes = false;
+    Part role;
+    std::array<std::uint64_t, 2> timers{};  // [TimerId]: which one is set; 0: none
+    std::uint64_t life = 0;
     std::optional<roles::Compute> computed;  // the last one, with its gradient
+    std::vector<roles::Input> inbox;         // while it is paused
     Time progressed{};
     Incarnation incarnation = 0;  // as of its last Welcome
   };
-
   // A server's pushes, one after the other.
   struct Queue {
     Time free{};
@@ -64,9 +66,9 @@ class Cluster final : public Host {
 
   void plan_starts();
   void start(NodeId node);
-  void take_in(Pid pid, roles::Input input);
+  void take_in(Pid pid, roles::Input& input);
   void perform(Pid pid, const roles::Input& input);
-  void carry_out(Pid pid, roles::Outputs outputs);
+  void carry_out(Pid pid, roles::Output& output);
   void carry_out(Pid pid, roles::Send& send);
   void carry_out(Pid pid, roles::Compute& compute);
   void carry_out(Pid pid, roles::Measure& measure);
@@ -103,16 +105,19 @@ class Cluster final : public Host {
   void fold(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3U; }
   void fold(std::string_view text);
   void log(Pid pid, const std::string& text);
-  roles::Coordinator& coordinator() { return std::get<roles::Coordinator>(processes_[0]->role); }
+  roles::Coordinator& coordinator() { return *coordinator_; }
 
   Scenario scenario_;
   SimOptions options_;
   roles::GradientSource& source_;
-  HeapPool pool_;
+  SmallPool pool_;
   World world_;
   Rng rng_;
   std::vector<Rng> speed_rngs_;  // [workers]
-  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<Process> processes_;
+  std::map<std::string, std::vector<Pid>> at_address_;  // those that live, the last one last
+  roles::Coordinator* coordinator_ = nullptr;
+  roles::Outputs outputs_;  // of the role that has just stepped
   Network network_;
   std::unique_ptr<SyncChecker> sync_;                   // null: unchecked, or a policy of one's own
   std::unique_ptr<UpdateChecker> updates_;              // null: unchecked

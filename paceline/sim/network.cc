@@ -14,6 +14,7 @@ namespace {
 constexpr Duration kPauseFirst = std::chrono::milliseconds(50);
 constexpr Duration kPauseLast = std::chrono::seconds(1);
 constexpr std::size_t kFrameBytes = 16;
+constexpr std::uint64_t kLinksMax = std::uint64_t{1} << 24U;  // at once
 
 // About what the message takes on the wire: the same whether it is encoded or not.
 std::size_t head_bytes(const wire::Message& message) {
@@ -35,6 +36,9 @@ Network::Network(World& world, Host& host, const Scenario& scenario, bool encode
       host_(host),
       scenario_(scenario),
       encodes_(encodes),
+      is_plain_(scenario.network.loss.of == 0 && scenario.network.duplication.of == 0 &&
+                scenario.network.reordering.of == 0 && scenario.network.jitter == Duration{} &&
+                scenario.losses.empty() && scenario.cuts.empty()),
       rng_(Rng(scenario.seed).stream("network")) {
   for (const Cut& cut : scenario_.cuts) {
     if (cut.end > cut.begin) world_.plan(cut.end, [this] { heal(); });
@@ -42,6 +46,7 @@ Network::Network(World& world, Host& host, const Scenario& scenario, bool encode
 }
 
 bool Network::is_open(NodeId from, NodeId to) const {
+  if (is_plain_) return true;
   const Time now = world_.now();
   return std::ranges::none_of(scenario_.cuts, [&](const Cut& cut) {
     const bool cuts =
@@ -59,13 +64,55 @@ LinkOptions Network::options_between(NodeId a, NodeId b) const {
   return {scenario_.network.latency, scenario_.network.bytes_per_second};
 }
 
+// ---- who is linked to whom ----
+
+std::size_t Network::port_index(NodeId node) const {
+  switch (node.role) {
+    case Role::Coordinator:
+      return 0;
+    case Role::Evaluator:
+      return 1;
+    case Role::Server:
+      return std::size_t{2} + node.index;
+    case Role::Worker:
+      break;
+  }
+  return std::size_t{2} + scenario_.run.servers + node.index;
+}
+
+Network::LinkId& Network::port(Pid pid, NodeId node) {
+  if (pid >= ports_.size()) ports_.resize(pid + std::size_t{1});
+  const std::size_t index = port_index(node);
+  if (index >= ports_[pid].size()) ports_[pid].resize(index + 1);
+  return ports_[pid][index];
+}
+
+Network::LinkId Network::port_of(Pid pid, NodeId node) const {
+  if (pid >= ports_.size()) return 0;
+  const std::size_t index = port_index(node);
+  return index < ports_[pid].size() ? ports_[pid][index] : 0;
+}
+
+Network::Link* Network::find(LinkId id) {
+  Link& link = links_[id % kLinksMax];
+  return link.id == id ? &link : nullptr;
+}
+
+std::vector<Network::LinkId> Network::links_up() const {
+  std::vector<LinkId> ids;
+  for (const Link& link : links_) {
+    if (link.id != 0) ids.push_back(link.id);
+  }
+  return ids;
+}
+
 // ---- making links ----
 
 void Network::connect(Pid pid, NodeId node, const std::string& address) {
   Dial& dial = dials_[{pid, node}];
   dial.address = address;
   dial.pause = kPauseFirst;
-  if (!link_of_.contains({pid, node})) try_soon(pid, node, Duration{});
+  if (port_of(pid, node) == 0) try_soon(pid, node, Duration{});
 }
 
 void Network::try_soon(Pid pid, NodeId node, Duration delay) {
@@ -82,7 +129,7 @@ void Network::try_now(Pid pid, NodeId node) {
   if (found == dials_.end() || !host_.is_alive(pid)) return;
   Dial& dial = found->second;
   dial.is_trying = false;
-  if (link_of_.contains({pid, node})) return;
+  if (port_of(pid, node) != 0) return;
   const std::optional<Pid> target = host_.at(dial.address);
   const NodeId own = host_.node_of(pid);
   const bool possible = target && host_.answers(*target) && host_.answers(pid) &&
@@ -103,36 +150,49 @@ void Network::try_again(Pid pid, NodeId node) {
 
 void Network::establish(Pid pid, NodeId node, Pid target) {
   const NodeId own = host_.node_of(pid);
-  if (const auto old = link_of_.find({target, own}); old != link_of_.end()) {
-    take_down(old->second, "a newer connection of it came");
+  if (const LinkId old = port_of(target, own); old != 0) {
+    take_down(old, "a newer connection of it came");
   }
   dials_.at({pid, node}).linked_at = world_.now();
-  const LinkId id = ++last_link_;
-  Link& link = links_[id];
-  link.dialer = pid;
-  link.options = options_between(own, node);
-  link.ways[0] = {.from = pid, .to = target, .free = world_.now(), .last = world_.now()};
-  link.ways[1] = {.from = target, .to = pid, .free = world_.now(), .last = world_.now()};
-  link_of_[{pid, node}] = id;
-  link_of_[{target, own}] = id;
+  if (free_links_.empty()) {
+    free_links_.push_back(static_cast<std::uint32_t>(links_.size()));
+    links_.emplace_back();
+    PACELINE_CHECK(links_.size() < kLinksMax, "at most 16 million links at once");
+  }
+  const std::uint32_t place = free_links_.back();
+  free_links_.pop_back();
+  const LinkId id = ++links_made_ * kLinksMax + place;
+  const Time now = world_.now();
+  links_[place] = {.id = id,
+                   .options = options_between(own, node),
+                   .ways = {{.from = pid, .to = target, .free = now, .last = now},
+                            {.from = target, .to = pid, .free = now, .last = now}}};
+  port(pid, node) = id;
+  port(target, own) = id;
   host_.deliver(target, roles::PeerUp{own});
-  if (links_.contains(id)) host_.deliver(pid, roles::PeerUp{node});
+  host_.deliver(pid, roles::PeerUp{node});
 }
 
 // What was sent goes out, then the other side sees the end; this one is told nothing.
 void Network::disconnect(Pid pid, NodeId node) {
   dials_.erase({pid, node});
-  const auto found = link_of_.find({pid, node});
-  if (found == link_of_.end()) return;
-  const LinkId id = found->second;
-  link_of_.erase(found);
-  const int way = links_.at(id).ways[0].from == pid ? 0 : 1;
-  links_.at(id).ways[way].has_ended = true;
-  put(id, way, Packet{.is_end = true});
+  const LinkId id = port_of(pid, node);
+  if (id == 0) return;
+  port(pid, node) = 0;
+  put_end(id, pid);
+}
+
+void Network::put_end(LinkId id, Pid from) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  const int way = link->ways[0].from == from ? 0 : 1;
+  if (std::exchange(link->ways[way].has_ended, true)) return;
+  put(*link, way, pack({.is_end = true}));
 }
 
 void Network::break_link(NodeId a, NodeId b) {
-  for (const auto& [id, link] : links_) {
+  for (const LinkId id : links_up()) {
+    const Link& link = *find(id);
     const NodeId x = host_.node_of(link.ways[0].from);
     const NodeId y = host_.node_of(link.ways[0].to);
     if ((x == a && y == b) || (x == b && y == a)) return take_down(id, "connection reset by peer");
@@ -140,14 +200,19 @@ void Network::break_link(NodeId a, NodeId b) {
 }
 
 void Network::take_down(LinkId id, const std::string& why) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  const Link link = std::move(found->second);
-  links_.erase(found);
+  Link* const found = find(id);
+  if (found == nullptr) return;
+  const Link link = std::exchange(*found, Link{});
+  free_links_.push_back(static_cast<std::uint32_t>(id % kLinksMax));
   ++breaks_;
-  for (const Direction& way : link.ways) {
-    const auto current = link_of_.find({way.from, host_.node_of(way.to)});
-    if (current != link_of_.end() && current->second == id) link_of_.erase(current);
+  for (const int way : {0, 1}) {
+    if (const auto waiting = waiting_.find({id, way}); waiting != waiting_.end()) {
+      for (const PacketId each : waiting->second) unpack(each);
+      waiting_.erase(waiting);
+    }
+    const Direction& direction = link.ways[way];
+    const NodeId peer = host_.node_of(direction.to);
+    if (port_of(direction.from, peer) == id) port(direction.from, peer) = 0;
   }
   for (const Direction& way : link.ways) {
     const NodeId peer = host_.node_of(way.to);
@@ -158,128 +223,159 @@ void Network::take_down(LinkId id, const std::string& why) {
 }
 
 void Network::process_ended(Pid pid) {
-  std::erase_if(dials_, [&](const auto& dial) { return dial.first.first == pid; });
-  std::vector<std::pair<LinkId, int>> ends;
-  for (const auto& [id, link] : links_) {
-    for (const int way : {0, 1}) {
-      if (link.ways[way].from == pid && !link.ways[way].has_ended) ends.emplace_back(id, way);
-    }
+  dials_.erase(dials_.lower_bound({pid, NodeId{}}), dials_.lower_bound({pid + 1, NodeId{}}));
+  if (pid >= ports_.size()) return;
+  const std::vector<LinkId> ids = ports_[pid];
+  for (const LinkId id : ids) {
+    if (id != 0) put_end(id, pid);
   }
-  for (const auto& [id, way] : ends) put(id, way, Packet{.is_end = true});
 }
 
 // ---- carrying ----
 
-void Network::send(Pid pid, const roles::Send& send) {
-  const auto found = link_of_.find({pid, send.to});
-  if (found == link_of_.end()) return;  // no link: lost, as in net/
-  const LinkId id = found->second;
-  const int way = links_.at(id).ways[0].from == pid ? 0 : 1;
-  Packet packet{.message = send.message,
-                .head = encodes_ ? wire::encode(send.message) : std::string(),
-                .payload = send.payload};
-  const std::uint32_t type = wire::type_of(send.message);
+Network::PacketId Network::pack(Packet packet) {
+  if (free_.empty()) {
+    chunks_.push_back(std::make_unique<Packet[]>(kChunk));
+    for (std::size_t i = kChunk; i-- > 0;) {
+      free_.push_back(static_cast<PacketId>(packets_ + i));
+    }
+    packets_ += kChunk;
+  }
+  const PacketId id = free_.back();
+  free_.pop_back();
+  this->packet(id) = std::move(packet);
+  return id;
+}
+
+bool Network::is_lost(const wire::Message& message) {
+  const std::uint32_t type = wire::type_of(message);
   const std::uint64_t nth = sent_of_type_[type]++;
   const bool picked = std::ranges::any_of(
       scenario_.losses, [&](const Lose& lose) { return lose.type == type && lose.nth == nth; });
-  const NetworkOptions& options = scenario_.network;
-  const bool is_lost = faults_are_on() && rng_.chance(options.loss.of, options.loss.in);
-  if (picked || is_lost) {
-    ++lost_;
-    return;
-  }
-  if (faults_are_on() && rng_.chance(options.duplication.of, options.duplication.in)) {
-    put(id, way, packet);
-  }
-  put(id, way, std::move(packet));
+  const Ratio& loss = scenario_.network.loss;
+  const bool is_drawn = faults_are_on() && rng_.chance(loss.of, loss.in);
+  return picked || is_drawn;
 }
 
-void Network::put(LinkId id, int way, Packet packet) {
-  Link& link = links_.at(id);
+void Network::send(Pid pid, roles::Send& send) {
+  const LinkId id = port_of(pid, send.to);
+  if (id == 0) return;  // no link: lost, as in net/
+  Link& link = *find(id);
+  const int way = link.ways[0].from == pid ? 0 : 1;
+  if (encodes_) {
+    const std::string head = wire::encode(send.message);
+    auto message = wire::decode(wire::type_of(send.message),
+                                std::as_bytes(std::span(head.data(), head.size())));
+    if (!message) return host_.fail(cat("a message does not decode: ", to_string(message.error())));
+    send.message = std::move(*message);
+  }
+  const NodeId from = host_.node_of(pid);
+  if (!is_plain_) {
+    if (is_lost(send.message)) {
+      ++lost_;
+      return;
+    }
+    const Ratio& duplication = scenario_.network.duplication;
+    if (faults_are_on() && rng_.chance(duplication.of, duplication.in)) {
+      put(link, way, pack({.received = roles::Received{from, send.message, send.payload}}));
+    }
+  }
+  put(link, way,
+      pack({.received = roles::Received{from, std::move(send.message), std::move(send.payload)}}));
+}
+
+void Network::put(Link& link, int way, PacketId packet) {
+  if (is_plain_) return launch(link, way, packet);
   Direction& direction = link.ways[way];
   const NodeId from = host_.node_of(direction.from);
   const NodeId to = host_.node_of(direction.to);
   const bool there = is_open(from, to);
   const bool back = is_open(to, from);
   // Without the way back nothing is acknowledged: the sender sees a link that does not carry.
-  if (!there || !back) {
-    if (!link.stuck_since) {
-      link.stuck_since = world_.now();
-      world_.plan(world_.now() + roles::kLinkTimeout, [this, id] { watch(id); });
-    }
+  if ((!there || !back) && !link.stuck_since) {
+    link.stuck_since = world_.now();
+    world_.plan(world_.now() + roles::kLinkTimeout, [this, id = link.id] { watch(id); });
   }
-  if (!there || !direction.waiting.empty()) {
-    direction.waiting.push_back(std::move(packet));
+  const auto waiting = waiting_.find({link.id, way});
+  if (waiting != waiting_.end()) {
+    waiting->second.push_back(packet);
+  } else if (!there) {
+    waiting_[{link.id, way}].push_back(packet);
   } else {
-    launch(id, way, std::move(packet));
+    launch(link, way, packet);
   }
 }
 
-void Network::launch(LinkId id, int way, Packet packet) {
+void Network::launch(Link& link, int way, PacketId id) {
   const NetworkOptions& options = scenario_.network;
-  Link& link = links_.at(id);
   Direction& direction = link.ways[way];
+  const Packet& packet = this->packet(id);
   Time sent = std::max(world_.now(), direction.free);
   if (link.options.bytes_per_second != 0) {
-    const double bytes = static_cast<double>(size_of(packet.payload)) * scenario_.payload_scale +
-                         static_cast<double>(kFrameBytes + head_bytes(packet.message));
+    double bytes = static_cast<double>(kFrameBytes);
+    if (const auto* received = std::get_if<roles::Received>(&packet.received)) {
+      bytes += static_cast<double>(head_bytes(received->message)) +
+               static_cast<double>(size_of(received->payload)) * scenario_.payload_scale;
+    }
     sent += Duration{static_cast<std::int64_t>(bytes * 1e9 /
                                                static_cast<double>(link.options.bytes_per_second))};
     direction.free = sent;
   }
-  Time at = sent + link.options.latency + Duration{rng_.between(0, options.jitter.count())};
-  const bool is_late = !packet.is_end && faults_are_on() &&
-                       rng_.chance(options.reordering.of, options.reordering.in);
-  if (is_late) {
-    at += Duration{rng_.between(0, options.reordering_delay.count())};
-  } else {
+  Time at = sent + link.options.latency;
+  if (is_plain_) {
     at = direction.last = std::max(at, direction.last);
+  } else {
+    at += Duration{rng_.between(0, options.jitter.count())};
+    const bool is_late = !packet.is_end && faults_are_on() &&
+                         rng_.chance(options.reordering.of, options.reordering.in);
+    if (is_late) {
+      at += Duration{rng_.between(0, options.reordering_delay.count())};
+    } else {
+      at = direction.last = std::max(at, direction.last);
+    }
   }
-  world_.plan(at,
-              [this, id, way, packet = std::move(packet)]() mutable { arrive(id, way, packet); });
+  world_.plan(at, [this, link_id = link.id, way, id] { arrive(link_id, way, id); });
 }
 
-void Network::arrive(LinkId id, int way, Packet& packet) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  const Direction& direction = found->second.ways[way];
-  if (packet.is_end) return take_down(id, "the other side closed it");
-  const bool is_read = host_.is_alive(direction.to) && !found->second.ways[1 - way].has_ended;
-  if (!is_read) return;
-  if (encodes_) {
-    const auto bytes = std::as_bytes(std::span(packet.head.data(), packet.head.size()));
-    auto message = wire::decode(wire::type_of(packet.message), bytes);
-    if (!message) return host_.fail(cat("a message does not decode: ", to_string(message.error())));
-    packet.message = std::move(*message);
+void Network::arrive(LinkId id, int way, PacketId packet_id) {
+  Packet& packet = this->packet(packet_id);
+  if (const Link* link = find(id); link != nullptr) {
+    const Direction& direction = link->ways[way];
+    if (packet.is_end) {
+      take_down(id, "the other side closed it");
+    } else if (host_.is_alive(direction.to) && !link->ways[1 - way].has_ended) {
+      host_.receive(direction.to, packet.received);
+    }
   }
-  host_.receive(direction.to, {host_.node_of(direction.from), std::move(packet.message),
-                               std::move(packet.payload)});
+  packet.received = roles::Started{};  // its payload goes back
+  unpack(packet_id);
 }
 
 // ---- cuts ----
 
 void Network::watch(LinkId id) {
-  const auto found = links_.find(id);
-  if (found == links_.end() || !found->second.stuck_since) return;
-  const Time due = *found->second.stuck_since + roles::kLinkTimeout;
+  const Link* link = find(id);
+  if (link == nullptr || !link->stuck_since) return;
+  const Time due = *link->stuck_since + roles::kLinkTimeout;
   if (world_.now() < due) return world_.plan(due, [this, id] { watch(id); });
   take_down(id, "nothing got through for 15 s");
 }
 
 void Network::heal() {
-  std::vector<LinkId> ids;
-  for (const auto& [id, link] : links_) ids.push_back(id);
-  for (const LinkId id : ids) {
-    Link& link = links_.at(id);
+  for (const LinkId id : links_up()) {
+    Link& link = *find(id);
     bool all_open = true;
     for (const int way : {0, 1}) {
-      Direction& direction = link.ways[way];
+      const Direction& direction = link.ways[way];
       if (!is_open(host_.node_of(direction.from), host_.node_of(direction.to))) {
         all_open = false;
         continue;
       }
-      std::deque<Packet> waiting = std::exchange(direction.waiting, {});
-      for (Packet& packet : waiting) launch(id, way, std::move(packet));
+      const auto waiting = waiting_.find({id, way});
+      if (waiting == waiting_.end()) continue;
+      const std::vector<PacketId> packets = std::move(waiting->second);
+      waiting_.erase(waiting);
+      for (const PacketId packet : packets) launch(link, way, packet);
     }
     if (all_open) link.stuck_since.reset();
   }
