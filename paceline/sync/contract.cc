@@ -116,31 +116,39 @@ std::optional<Breach> replay(const Make& make, const std::vector<Event>& events,
   return Breach{got_on.error(), std::move(text), events.size()};
 }
 
-// Leaves out the times, if they do not matter, and one event after the other, as long as the
-// contract stays broken.
-Breach shortest(const Make& make, std::vector<Event> events, bool rounds, Breach found) {
-  events.resize(found.events);
-  std::vector<Event> timeless = events;
-  for (Event& event : timeless) event.now = Time{};
-  if (std::optional<Breach> still = replay(make, timeless, rounds)) {
-    timeless.resize(still->events);
-    events = std::move(timeless);
-    found = *std::move(still);
+// Without what seldom matters: times, and steps that do not count from 0.
+std::vector<Event> plain(std::vector<Event> events, bool renumber) {
+  std::map<WorkerId, Step> pushes;
+  for (Event& event : events) {
+    event.now = Time{};
+    auto* pushed = std::get_if<Pushed>(&event.what);
+    if (pushed != nullptr && renumber) pushed->push.step = pushes[pushed->push.worker]++;
   }
+  return events;
+}
+
+// Leaves out one event after the other as long as the contract stays broken.
+Breach shortest(const Make& make, std::vector<Event> events, bool rounds, Breach found) {
+  const auto take_if_broken = [&](std::vector<Event> other) {
+    std::optional<Breach> still = replay(make, other, rounds);
+    if (!still) return false;
+    other.resize(still->events);
+    events = std::move(other);
+    found = *std::move(still);
+    return true;
+  };
+  events.resize(found.events);
+  take_if_broken(plain(events, false));
   for (bool shorter = true; shorter;) {
     shorter = false;
     for (std::size_t i = events.size(); i-- > 0;) {
       if (i >= events.size()) continue;
       std::vector<Event> fewer = events;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-      std::optional<Breach> still = replay(make, fewer, rounds);
-      if (!still) continue;
-      fewer.resize(still->events);
-      events = std::move(fewer);
-      found = *std::move(still);
-      shorter = true;
+      if (take_if_broken(std::move(fewer))) shorter = true;
     }
   }
+  take_if_broken(plain(events, true));
   return found;
 }
 

@@ -52,7 +52,9 @@ bool set_field(std::string_view word, PushId& push, Time& now) {
 
 std::string to_string(const Event& event) {
   std::string text = std::visit([](const auto& what) { return shown(what); }, event.what);
-  if (event.now != Time{}) text += cat(" at=", to_text(to_seconds(event.now)));
+  // Divided, not multiplied by 1e-9: 5.01 and not 5.010000000000001.
+  const double seconds = static_cast<double>(event.now.count()) / 1e9;
+  if (event.now != Time{}) text += cat(" at=", to_text(seconds));
   return text;
 }
 
