@@ -44,7 +44,7 @@ Cluster::Cluster(const Scenario& scenario, const SimOptions& options, roles::Gra
     scenario_.run.record_decisions = !!options_.decisions;
   }
   for (std::uint32_t w = 0; w < workers; ++w) {
-    speed_rngs_.push_back(Rng(scenario_.seed).stream("speed", w));
+    step_clocks_.emplace_back(speed_of(w), Rng(scenario_.seed).stream("speed", w));
   }
   computed_.resize(workers);
   released_.resize(workers);
@@ -411,7 +411,7 @@ void Cluster::carry_out(Pid pid, roles::Compute& compute) {
   if (options_.observer != nullptr) options_.observer->computing({worker}, since_release());
   process.computed = std::move(compute);
   const Step step = computed_[worker]++;
-  const Duration took = step_time(worker, step);
+  const Duration took = step_clocks_[worker].next(world_.now());
   std::erase_if(step_faults_[worker], [&](const Fault* fault) {
     if (fault->step != step) return false;
     world_.plan(world_.now() + took / 2, [this, fault] { carry_out(*fault); });
@@ -448,18 +448,10 @@ void Cluster::source_failed(Pid pid, const std::string& why) {
   result_.error = cat(to_string(processes_[pid].node), ": ", why);
 }
 
-Duration Cluster::step_time(std::uint32_t worker, Step step) {
+const Speed& Cluster::speed_of(std::uint32_t worker) const {
   static const Speed kDefault;
   const auto& speeds = scenario_.speeds;
-  const Speed& speed =
-      speeds.empty() ? kDefault : speeds[std::min<std::size_t>(worker, speeds.size() - 1)];
-  Rng& rng = speed_rngs_[worker];
-  std::int64_t took = speed.step.count();
-  took +=
-      took * speed.drift_permille * static_cast<std::int64_t>(std::min<Step>(step, 10'000)) / 1000;
-  took += took * rng.between(-speed.jitter_percent, speed.jitter_percent) / 100;
-  if (rng.chance(speed.straggles.of, speed.straggles.in)) took *= speed.straggle_factor;
-  return Duration{std::max<std::int64_t>(took, 1000)};
+  return speeds.empty() ? kDefault : speeds[std::min<std::size_t>(worker, speeds.size() - 1)];
 }
 
 void Cluster::carry_out(Pid pid, roles::Measure& measure) {

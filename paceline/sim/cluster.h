@@ -78,7 +78,7 @@ class Cluster final : public Host {
   void carry_out(const roles::Final& final);
   void carry_out(Pid pid, const roles::Stop& stop);
   void finish_compute(Pid pid);
-  Duration step_time(std::uint32_t worker, Step step);
+  const Speed& speed_of(std::uint32_t worker) const;
 
   void end_process(Pid pid, int exit_code, const std::string& why);
   void plan_faults();
@@ -113,7 +113,7 @@ class Cluster final : public Host {
   SmallPool pool_;
   World world_;
   Rng rng_;
-  std::vector<Rng> speed_rngs_;  // [workers]
+  std::vector<StepClock> step_clocks_;  // [workers]
   std::vector<Process> processes_;
   std::map<std::string, std::vector<Pid>> at_address_;  // those that live, the last one last
   roles::Coordinator* coordinator_ = nullptr;

@@ -14,7 +14,8 @@ using std::chrono::seconds;
 
 class Drawer {
  public:
-  explicit Drawer(std::uint64_t seed) : seed_(seed), rng_(Rng(seed).stream("scenario")) {}
+  explicit Drawer(std::uint64_t seed)
+      : seed_(seed), rng_(Rng(seed).stream("scenario")), shape_rng_(Rng(seed).stream("shape")) {}
 
   Scenario draw() {
     scenario_.seed = seed_;
@@ -101,15 +102,49 @@ class Drawer {
     for (std::uint32_t w = 0; w < scenario_.run.workers; ++w) {
       Speed speed{.step = base};
       if (one_in(3)) speed.step = base * static_cast<std::int64_t>(1 + rng_.below(6));
-      if (one_in(2)) speed.jitter_percent = static_cast<std::int64_t>(rng_.below(90));
+      if (one_in(2)) speed.jitter = 0.01 * static_cast<double>(rng_.below(90));
       if (one_in(4)) {
-        speed.straggles = {1, 2 + rng_.below(20)};
-        speed.straggle_factor = static_cast<std::int64_t>(2 + rng_.below(15));
+        speed.straggler.probability = 1 / static_cast<double>(2 + rng_.below(20));
+        speed.straggler.factor = static_cast<double>(2 + rng_.below(15));
       }
-      if (one_in(6)) speed.drift_permille = static_cast<std::int64_t>(rng_.below(30));
+      if (one_in(6)) speed.drift.per_step = 0.001 * static_cast<double>(rng_.below(30));
+      draw_shape(speed);
       scenario_.speeds.push_back(speed);
     }
     if (one_in(4)) scenario_.step_floor = between(milliseconds(1), milliseconds(300));
+  }
+
+  // From chance of its own: all else of a scenario is as it is without. The tails are such that no
+  // step takes as long as the checkers wait for one.
+  void draw_shape(Speed& speed) {
+    if (shape_rng_.chance(2, 3)) return;
+    const Duration mean = mean_of(speed.step);
+    switch (shape_rng_.below(6)) {
+      case 0:
+        speed.step = Uniform{.low = mean / 2, .high = mean * 3 / 2};
+        break;
+      case 1:
+        speed.step = Normal{.mean = mean, .sigma = mean / 3};
+        break;
+      case 2:
+        speed.step = Lognormal{.mean = mean, .sigma = 0.1 + 0.5 * shape_rng_.unit()};
+        break;
+      case 3:
+        speed.step = Exponential{.mean = mean, .min = mean / 2};
+        break;
+      case 4:
+        speed.step = Pareto{.scale = mean / 2, .alpha = 4};
+        break;
+      default:
+        speed.step = trace_of({mean, mean / 2, mean * 2});
+    }
+    if (shape_rng_.chance(1, 3)) {
+      const Duration from{shape_rng_.between(0, Duration{seconds(10)}.count())};
+      speed.slow.push_back({.factor = 3, .from = from, .until = from + seconds(2)});
+      if (shape_rng_.chance(1, 2)) speed.slow.back().every = seconds(5);
+    }
+    speed.straggler.steps = 1 + shape_rng_.below(5);
+    speed.straggler.factor = std::min(speed.straggler.factor, 4.0);
   }
 
   void draw_network() {
@@ -254,6 +289,7 @@ class Drawer {
 
   std::uint64_t seed_;
   Rng rng_;
+  Rng shape_rng_;
   Scenario scenario_;
 };
 

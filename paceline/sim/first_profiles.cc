@@ -5,7 +5,7 @@ namespace {
 ClusterSpec make(std::string name, std::vector<double> steps, int jitter) {
   ClusterSpec c{.name = std::move(name)};
   for (double s : steps)
-    c.workers.push_back({.speed = {.step = from_seconds(s), .jitter_percent = jitter}});
+    c.workers.push_back({.speed = {.step = from_seconds(s), .jitter = 0.01 * jitter}});
   return c;
 }
 }  // namespace

@@ -8,6 +8,7 @@
 #include "paceline/base/ids.h"
 #include "paceline/base/time.h"
 #include "paceline/roles/coordinator.h"
+#include "paceline/sim/speed.h"
 
 namespace paceline::sim {
 
@@ -15,16 +16,6 @@ namespace paceline::sim {
 struct Ratio {
   std::uint64_t of = 0;
   std::uint64_t in = 1;
-};
-
-// How long a worker takes for a gradient.
-struct Speed {
-  Duration step = std::chrono::milliseconds(60);
-  std::int64_t jitter_percent = 0;   // uniformly up to that much more or less, below 100
-  Ratio straggles;                   // how often a step takes
-  std::int64_t straggle_factor = 1;  // times as long
-  std::int64_t drift_permille =
-      0;  // each step is longer than the one before by that share of `step`
 };
 
 struct NetworkOptions {
@@ -115,7 +106,8 @@ struct Scenario {
   Time limit = std::chrono::hours(24);
   std::optional<Time> stop_at;  // since the first release: the run is cut there
 
-  // The same workers from begin to end: what is trained depends on the seed alone under bsp (promise 4).
+  // The same workers from begin to end: what is trained depends on the seed alone under bsp
+  // (promise 4).
   bool is_calm() const { return faults.empty() && cuts.empty() && start_at.empty(); }
 };
 

@@ -34,7 +34,7 @@ Scenario cluster(const std::string& policy, std::uint32_t workers, std::uint64_t
   scenario.run.samples = workers * steps;
   scenario.parameter_count = 2;
   scenario.network.latency = Duration{};
-  scenario.speeds = {{.step = std::chrono::seconds(1), .jitter_percent = 5}};
+  scenario.speeds = {{.step = std::chrono::seconds(1), .jitter = 0.05}};
   return scenario;
 }
 

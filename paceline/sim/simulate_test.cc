@@ -76,7 +76,7 @@ TEST(Determinism, BspTrainsTheSameWhateverTheNetworkAndTheSpeedsAre) {
                         .loss = {5, 100},
                         .duplication = {5, 100},
                         .reordering = {10, 100}};
-    scenario.speeds = {{.step = milliseconds(1 + seed), .jitter_percent = 80}};
+    scenario.speeds = {{.step = milliseconds(1 + seed), .jitter = 0.8}};
     scenario.faults = {
         {.kind = Fault::Kind::BreakLink,
          .node = worker_node({1}),

@@ -26,7 +26,7 @@ inline Scenario plain(const std::string& policy) {
   scenario.run.samples = 240;
   scenario.run.batch_size = 4;
   scenario.dataset_size = 100;
-  scenario.speeds = {{.step = milliseconds(60), .jitter_percent = 10},
+  scenario.speeds = {{.step = milliseconds(60), .jitter = 0.1},
                      {.step = milliseconds(60)},
                      {.step = milliseconds(60)},
                      {.step = milliseconds(180)}};
