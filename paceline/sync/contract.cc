@@ -116,13 +116,29 @@ std::optional<Breach> replay(const Make& make, const std::vector<Event>& events,
   return Breach{got_on.error(), std::move(text), events.size()};
 }
 
-// Without what seldom matters: times, and steps that do not count from 0.
-std::vector<Event> plain(std::vector<Event> events, bool renumber) {
+std::vector<Event> timeless(std::vector<Event> events) {
+  for (Event& event : events) event.now = Time{};
+  return events;
+}
+
+// With workers in the order in which they appear, in their first life, and steps that count from 0.
+std::vector<Event> renumbered(std::vector<Event> events) {
+  std::map<WorkerId, WorkerId> names;
   std::map<WorkerId, Step> pushes;
+  const auto rename = [&](WorkerId& worker) {
+    worker =
+        names.emplace(worker, WorkerId{static_cast<std::uint32_t>(names.size())}).first->second;
+  };
   for (Event& event : events) {
-    event.now = Time{};
-    auto* pushed = std::get_if<Pushed>(&event.what);
-    if (pushed != nullptr && renumber) pushed->push.step = pushes[pushed->push.worker]++;
+    if (auto* pushed = std::get_if<Pushed>(&event.what)) {
+      rename(pushed->push.worker);
+      pushed->push.incarnation = 1;
+      pushed->push.step = pushes[pushed->push.worker]++;
+    } else if (auto* joined = std::get_if<Joined>(&event.what)) {
+      rename(joined->worker);
+    } else {
+      rename(std::get<Left>(event.what).worker);
+    }
   }
   return events;
 }
@@ -138,7 +154,7 @@ Breach shortest(const Make& make, std::vector<Event> events, bool rounds, Breach
     return true;
   };
   events.resize(found.events);
-  take_if_broken(plain(events, false));
+  take_if_broken(timeless(events));
   for (bool shorter = true; shorter;) {
     shorter = false;
     for (std::size_t i = events.size(); i-- > 0;) {
@@ -148,7 +164,7 @@ Breach shortest(const Make& make, std::vector<Event> events, bool rounds, Breach
       if (take_if_broken(std::move(fewer))) shorter = true;
     }
   }
-  take_if_broken(plain(events, true));
+  take_if_broken(renumbered(events));
   return found;
 }
 
@@ -163,8 +179,10 @@ Time hostile_time(Rng& rng, std::size_t number) {
 
 struct Random {
   std::uint32_t workers;
-  bool hostile;
   std::size_t length;
+  bool
+      hostile;  // times; then nobody must get on: time may stand still, there is no pace to plan by
+  bool ends;    // everybody leaves in the end, else everybody gets on
 };
 
 // A conversation that depends on what the policy answers; nothing if the contract was kept.
@@ -174,18 +192,29 @@ std::optional<Breach> talk(const Make& make, Rng rng, const Random& random) {
   Rng times = rng.stream("times");
   std::vector<Event> events;
   Time now{};
-  for (std::size_t i = 0; i < random.length; ++i) {
-    Event event = source.next();
-    if (random.hostile) event.now = hostile_time(times, i);
+  const auto say = [&](Event event) -> std::optional<Breach> {
     now = std::max(now, event.now);
     events.push_back(event);
     const auto said = conversation.say(event);
-    if (!said) {
-      return shortest(make, events, false, {said.error(), conversation.text(), events.size()});
+    if (said) {
+      source.observe(event, *said);
+      return std::nullopt;
     }
-    source.observe(event, *said);
+    return shortest(make, events, false, {said.error(), conversation.text(), events.size()});
+  };
+  for (std::size_t i = 0; i < random.length; ++i) {
+    Event event = source.next();
+    if (random.hostile) event.now = hostile_time(times, i);
+    if (auto breach = say(event)) return breach;
   }
-  if (random.hostile) return std::nullopt;  // time may stand still: no pace to plan by
+  if (random.ends) {
+    const std::map<WorkerId, bool> open = conversation.open();
+    for (const auto& [worker, may] : open) {
+      if (auto breach = say({now, Left{worker}})) return breach;
+    }
+    return std::nullopt;
+  }
+  if (random.hostile) return std::nullopt;
   const Status got_on = everybody_gets_on(conversation, now);
   if (got_on) return std::nullopt;
   return shortest(make, events, true, {got_on.error(), conversation.text(), events.size()});
@@ -285,8 +314,9 @@ Status check_contract(const Make& make, std::uint64_t seed, std::size_t events) 
   const std::size_t conversations = (events + kConversation - 1) / kConversation;
   for (std::size_t i = 0; i < conversations; ++i) {
     const Random random{.workers = static_cast<std::uint32_t>(1 + i % kMostWorkers),
+                        .length = std::min(kConversation, events - i * kConversation),
                         .hostile = i % 7 == 6,
-                        .length = std::min(kConversation, events - i * kConversation)};
+                        .ends = i % 3 == 2};
     const std::optional<Breach> breach = talk(make, rng.stream("conversation", i), random);
     if (breach) {
       return fail(breach->error.code,

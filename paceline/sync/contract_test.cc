@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -60,7 +61,7 @@ TEST_P(SyncPolicyContract, JunkGivesAnEmptyDecisionAndChangesNothing) {
 }
 
 TEST_P(SyncPolicyContract, IsKept) {
-  const Status kept = check_contract([this] { return make(); }, 1, 60'000);
+  const Status kept = check_contract([this] { return make(); }, 1, 30'000);
   EXPECT_TRUE(kept.has_value()) << to_string(kept.error());
 }
 
@@ -215,6 +216,35 @@ class WaitsForTheAbsent final : public Slip {
   std::set<PushId> buffer_;
 };
 
+// BSP that forgets the push of who leaves before the barrier.
+class ForgetsALastPush final : public Slip {
+  Decision joined(WorkerId worker, Time) override {
+    in_.insert(worker);
+    return {.release = {worker}, .reason = "joins"};
+  }
+  Decision pushed(const PushId& push, Time) override {
+    there_.emplace(push.worker, push);
+    return barrier();
+  }
+  Decision left(WorkerId worker, Time) override {
+    in_.erase(worker);
+    there_.erase(worker);
+    return barrier();
+  }
+  Decision barrier() {
+    Decision decision{.reason = "barrier"};
+    if (there_.size() < in_.size() || there_.empty()) return decision;
+    decision.apply.emplace_back();
+    for (const auto& [worker, push] : there_) decision.apply[0].pushes.push_back(push);
+    decision.release.assign(in_.begin(), in_.end());
+    there_.clear();
+    return decision;
+  }
+
+  std::set<WorkerId> in_;
+  std::map<WorkerId, PushId> there_;
+};
+
 // Holds everybody back.
 class HangsEveryone final : public Slip {
   Decision pushed(const PushId& push, Time) override {
@@ -282,6 +312,8 @@ TEST(ContractTest, FindsSlipsInARuleOfOnesOwn) {
   const std::string absent = breach([] { return std::make_unique<WaitsForTheAbsent>(); });
   EXPECT_THAT(absent, HasSubstr("all wait, and nobody may go on"));
   EXPECT_THAT(absent, HasSubstr("leave "));
+  EXPECT_THAT(breach([] { return std::make_unique<ForgetsALastPush>(); }),
+              HasSubstr("the last worker left, and the push of worker"));
   EXPECT_THAT(breach([] { return std::make_unique<HangsEveryone>(); }), HasSubstr("all wait"));
   EXPECT_THAT(breach([] { return std::make_unique<HoldsOneForGood>(); }),
               AnyOf(HasSubstr("worker 1 does not get on"), HasSubstr("all wait")));

@@ -248,9 +248,16 @@ def _pushes(who: str, name: str, value: Any) -> list[PushId]:
         raise TypeError(f"{who}: {name} is a PushId; an update is a list of them: apply=[[push]]")
     pushes = list(_items(who, name, value, "PushId"))
     for push in pushes:
-        if not isinstance(push, PushId):
+        if not (isinstance(push, PushId) and all(map(_is_number, push, _PUSH_BITS))):
             raise TypeError(f"{who}: {name} holds {push!r}; it must hold PushId")
     return pushes
+
+
+_PUSH_BITS = (32, 64, 64)
+
+
+def _is_number(value: Any, bits: int) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << bits
 
 
 def _worker(who: str, value: Any) -> int:

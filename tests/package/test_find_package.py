@@ -39,6 +39,15 @@ def test_a_project_of_its_own_trains_its_own_model(tmp_path):
     assert summary["model"].endswith("my_worker")
 
 
+def test_a_project_of_its_own_brings_its_own_policy(tmp_path):
+    prefix = tmp_path / "prefix"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    run("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "policies", "-B", tmp_path / "own",
+        f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path / "own")
+    assert "the contract is kept" in run(tmp_path / "own" / "try_backup")
+
+
 def test_the_installed_headers_stand_alone(tmp_path):
     """What is installed compiles without the tree: the umbrella of the part without LibTorch."""
     prefix = tmp_path / "prefix"
