@@ -1,0 +1,156 @@
+"""sim and advise: the interface's fields, bytes that repeat, and every wrong word refused by name."""
+
+import hashlib
+import json
+
+import pytest
+
+SIM = ["sim", "--cluster", "uneven4", "--steps", "50", "--no-report"]
+CONFIG = """
+[model]
+name = "mlp_small"
+[data]
+name = "synthetic"
+[train]
+samples = 9600
+target_accuracy = 0.5
+eval_every_samples = 960
+[optimizer]
+lr = 0.2
+[cluster]
+workers = 3
+step_floor_ms = [10, 10, 40]
+"""
+FIELDS = {"policy", "seconds", "pushes", "steps", "wait_share", "wait_share_mean", "events",
+          "events_per_second", "staleness", "clock_gap_max", "barriers", "bytes",
+          "seconds_to_target", "test_accuracy", "spread", "decisions_sha256"}
+
+
+def test_json_has_the_fields_of_the_interface(paceline):
+    done = paceline(*SIM, "--compare", "bsp,asp", "--seeds", 2, "--json")
+    assert done.code == 0 and done.err == ""
+    out = done.json
+    assert (out["cluster"], out["workers"], out["seeds"]) == ("uneven4", 4, 2)
+    assert out["report"] is None and out["compute_seconds"] > 0
+    bsp, asp = out["policies"]
+    assert FIELDS <= set(bsp)
+    assert bsp["pushes"] == asp["pushes"] == 200
+    assert bsp["clock_gap_max"] == 1 and bsp["barriers"] == 50
+    assert bsp["staleness"] == {"p50": 0, "p95": 0, "max": 0}
+    assert asp["wait_share"] == [0, 0, 0, 0] and asp["clock_gap_max"] > 10
+    assert bsp["seconds_to_target"] is None and bsp["test_accuracy"] is None
+    assert bsp["spread"]["seconds"][0] < bsp["seconds"] < bsp["spread"]["seconds"][1]
+    assert len(bsp["steps"]) == len(bsp["wait_share"]) == 4
+    assert bsp["events"] > 200 and bsp["events_per_second"] > 0
+    assert set(bsp["bytes"]) == {"pushed", "pulled"}
+
+
+def test_decisions_are_a_file_whose_hash_is_told(paceline, tmp_path):
+    words = [*SIM, "--compare", "elastic_bsp", "--json", "--seeds", 2, "--decisions"]
+    first = paceline(*words, "a.jsonl").json
+    paceline(*words, "b.jsonl")
+    content = (tmp_path / "a.jsonl").read_bytes()
+    assert content == (tmp_path / "b.jsonl").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == first["policies"][0]["decisions_sha256"]
+    line = json.loads(content.splitlines()[0])
+    assert line["event"] == "joined" and line["reason"]
+
+
+def test_several_policies_have_a_file_each(paceline, tmp_path):
+    out = paceline(*SIM, "--compare", "bsp,ssp:3", "--json", "--decisions", "d.jsonl").json
+    assert out["decisions"] == ["d.bsp.jsonl", "d.ssp_3.jsonl"]
+    for name, policy in zip(out["decisions"], out["policies"]):
+        digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        assert digest == policy["decisions_sha256"]
+
+
+def test_a_table_for_people(paceline):
+    out = paceline(*SIM, "--compare", "bsp,elastic_bsp:15,predictor=last").out
+    assert "uneven4: 4 workers" in out and "elastic_bsp:15,predictor=last" in out
+
+
+def test_a_report_and_pictures(paceline, tmp_path):
+    done = paceline("sim", "--workers", 3, "--steps", 20, "--pictures", "svg")
+    assert done.code == 0 and "report: comparison.html" in done.out
+    page = (tmp_path / "comparison.html").read_text()
+    assert "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
+    assert {p.suffix for p in (tmp_path / "svg").iterdir()} == {".svg"}
+
+
+def test_seconds_cut_the_run(paceline):
+    out = paceline("sim", "--workers", 2, "--seconds", 25.5, "--compare", "asp", "--json",
+                   "--no-report").json
+    policy = out["policies"][0]
+    assert policy["seconds"] == 25.5 and 46 <= policy["pushes"] <= 54
+
+
+def test_training_gives_accuracy(paceline, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    words = ["sim", "--train", "c.toml", "--compare", "bsp,asp", "--json", "--no-report"]
+    out = paceline(*words).json
+    assert out["workers"] == 3 and out["target_accuracy"] == 0.5
+    for policy in out["policies"]:
+        assert policy["pushes"] == 300 and policy["test_accuracy"] > 0.5
+        assert 0 < policy["seconds_to_target"] <= policy["seconds"]
+        evaluations = policy["by_seed"][0]["evaluations"]
+        assert [e["samples"] for e in evaluations][:2] == [960, 1920]
+    assert out["policies"][1]["seconds"] < 0.6 * out["policies"][0]["seconds"]
+    same = paceline(*words, "--jobs", 1).json["policies"]
+    for a, b in zip(out["policies"], same):
+        assert a["test_accuracy"] == b["test_accuracy"]
+        assert a["decisions_sha256"] == b["decisions_sha256"]
+    short = paceline(*words, "--set", "train.samples=960").json
+    assert short["policies"][0]["pushes"] == 30
+
+
+@pytest.mark.parametrize("words, where", [
+    (["--cluster", "uneven5"], "--cluster"),
+    (["--cluster", "uneven4", "--workers", "3"], "--workers"),
+    (["--workers", "2", "--seeds", "0"], "--seeds"),
+    (["--workers", "2", "--steps", "0"], "--steps"),
+    (["--workers", "2", "--seconds", "-1"], "--seconds"),
+    (["--workers", "2", "--seconds", "nan"], "--seconds"),
+    (["--workers", "2", "--steps", "5", "--seconds", "5"], "--seconds"),
+    (["--workers", "2", "--compare", "bsp,bps"], "--compare"),
+    (["--workers", "2", "--set", "train.samples=3"], "--set"),
+])
+def test_wrong_words(refused, words, where):
+    assert where in refused(2, "sim", "--no-report", *words)["where"]
+
+
+def test_missing_files(refused):
+    assert "no.json" in refused(3, "sim", "--cluster", "no.json")["what"]
+    assert "no.toml" in refused(3, "sim", "--train", "no.toml")["where"]
+    refused(5, "sim", "--workers", 2, "--steps", 5, "--report", "no/such/folder/r.html")
+
+
+def test_a_bad_cluster_is_refused_with_line_and_field(refused, tmp_path):
+    (tmp_path / "c.json").write_text('{"name": "x",\n "workers": [\n  {"step": -1}]}\n')
+    error = refused(2, "sim", "--cluster", "c.json")
+    assert error["where"].startswith("c.json:3") and "workers[0].step" in error["what"]
+
+
+def test_the_matrix_of_ends_is_a_cluster(paceline, tmp_path):
+    (tmp_path / "ends.csv").write_text("1,2,3,4\n2,4,6,8\n")
+    out = paceline("sim", "--cluster", "ends.csv", "--seconds", 100, "--compare", "asp", "--json",
+                   "--no-report").json
+    assert out["policies"][0]["steps"] == [100, 50]
+
+
+def test_advice(paceline, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    done = paceline("advise", "--train", "c.toml", "--seeds", 3, "--compare", "bsp,asp,ssp:3",
+                    "--json")
+    out = done.json
+    assert out["policy"] == out["ranking"][0]["policy"] == "asp"
+    assert out["target_accuracy"] == 0.5 and not out["target_is_ours"]
+    assert out["certainty"] in {"sure", "likely", "open"} and out["how_sure"]
+    assert out["why"].count(". ") >= 1 and "steps a second" in out["why"]
+    times = [r["seconds_to_target"] for r in out["ranking"]]
+    assert times == sorted(times)
+    text = paceline("advise", "--train", "c.toml", "--seeds", 1, "--compare", "bsp,asp").out
+    assert "take asp" in text
+
+
+def test_advice_refuses_a_target_that_is_none(refused):
+    assert refused(2, "advise", "--workers", 2, "--target", 1.5)["where"] == "--target"
