@@ -74,7 +74,8 @@ std::string catalogue_in_words(const node::Config& config, const Plan& plan) {
   out += cat("model       ", config.model.name, ", ", plan.parameters, " parameters (",
              bytes_text(static_cast<double>(plan.parameters * kFloatBytes)), ")\n");
   out += cat("data        ", config.data.name, ": ", plan.data->train_samples, " to train, ",
-             plan.data->test_samples, " to test, in ", config.data.path, "\n");
+             plan.data->test_samples, " to test, ",
+             plan.data->has_files() ? cat("in ", config.data.path) : "generated", "\n");
   out += cat("budget      ", *config.train.samples, " samples (", fixed(plan.epochs, 2),
              " epochs): ", plan.pushes, " pushes of at most ", config.train.batch_size, "\n");
   out += cat("memory      servers together ", bytes_text(static_cast<double>(plan.server_bytes)),

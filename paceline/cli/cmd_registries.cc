@@ -41,6 +41,7 @@ std::uint64_t parameters_of(const train::Model& model) {
 }
 
 bool is_there(const train::DataSource& source) {
+  if (!source.has_files()) return true;
   return !source.default_path.empty() && train::check_files(source, source.default_path);
 }
 
@@ -139,7 +140,8 @@ int cmd_datasets(const ListArgs& args) {
                {"test", Table::Align::Right},
                {"where"}});
   for (const train::DataSource& data : train::data_sources()) {
-    const std::string where = is_there(data) ? data.default_path : data.fix;
+    std::string where = data.fix;
+    if (data.has_files() && is_there(data)) where = data.default_path;
     table.add({data.name, to_string(data.shape), cat(data.classes), grouped(data.train_samples),
                grouped(data.test_samples), where});
   }

@@ -30,7 +30,7 @@ Status check_names(const node::Config& config) {
   if (!data) return at(data.error(), "data.name");
   const auto layers = (*model)->layers((*data)->shape, (*data)->classes);
   if (!layers) return at(layers.error(), "model.name");
-  if (config.data.path.empty() && (*data)->default_path.empty()) {
+  if ((*data)->has_files() && config.data.path.empty() && (*data)->default_path.empty()) {
     return fail(Code::InvalidArgument,
                 cat("no package puts ", (*data)->name, " anywhere, so data.path must be set"),
                 (*data)->fix, "data.path");

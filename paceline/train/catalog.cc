@@ -14,6 +14,12 @@
 namespace paceline::train {
 namespace {
 
+void softmax(Network& net, std::int64_t classes) { net.flatten().dense("dense", classes); }
+
+void mlp_small(Network& net, std::int64_t classes) {
+  net.flatten().dense("dense1", 32).relu().dense("dense2", classes);
+}
+
 void mlp(Network& net, std::int64_t classes) {
   net.flatten().dense("dense1", 128).relu().dense("dense2", 64).relu().dense("dense3", classes);
 }
@@ -76,6 +82,10 @@ void vgg16(Network& net, std::int64_t classes) {
 
 const std::vector<Model>& table() {
   static const std::vector<Model> models{
+      {"softmax", "one dense layer: logistic regression of several classes", "Cox 1966",
+       "synthetic", false, softmax},
+      {"mlp_small", "dense 32, dense; ReLU between", "Rumelhart, Hinton and Williams 1986",
+       "synthetic", false, mlp_small},
       {"mlp", "dense 128, dense 64, dense; ReLU between", "Rumelhart, Hinton and Williams 1986",
        "mnist", false, mlp},
       {"lenet",

@@ -21,6 +21,8 @@ std::uint64_t count(std::string_view model, const Shape& image, std::int64_t cla
 
 // The counts by hand or from the papers' own tables, so that a changed layer does not go unseen.
 TEST(Catalog, CountsTheParameters) {
+  EXPECT_EQ(count("softmax", {1, 8, 8}, 10), 64U * 10 + 10);
+  EXPECT_EQ(count("mlp_small", {1, 8, 8}, 10), 64U * 32 + 32 + 32 * 10 + 10);
   EXPECT_EQ(count("mlp", {1, 28, 28}, 10), 784U * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10);
   EXPECT_EQ(count("lenet", {1, 28, 28}, 10), 61706U);
   EXPECT_EQ(count("cnn", {1, 28, 28}, 10),

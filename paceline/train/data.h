@@ -10,13 +10,14 @@
 #include "paceline/base/result.h"
 #include "paceline/train/catalog.h"
 
-// Data sets read straight from their published files, without LibTorch.
+// Data sets read straight from their published files, or generated, without LibTorch.
 namespace paceline::train {
 
 enum class Format : std::uint8_t {
-  Idx,       // MNIST's: one file of images, one of labels; plain or .gz
-  Cifar10,   // records of one label and the image, channel by channel
-  Cifar100,  // records of a coarse label (not used), a fine one and the image
+  Idx,        // MNIST's: one file of images, one of labels; plain or .gz
+  Cifar10,    // records of one label and the image, channel by channel
+  Cifar100,   // records of a coarse label (not used), a fine one and the image
+  Generated,  // no files
 };
 
 // Size and sum are of the content: a .gz is verified after it has been unpacked, whoever packed it.
@@ -44,6 +45,7 @@ struct DataSource {
   // Idx: images, then labels. Cifar: any number of files, one after the other.
   std::vector<DataFile> train;
   std::vector<DataFile> test;
+  bool has_files() const { return format != Format::Generated; }
 };
 
 enum class Split : std::uint8_t { Train, Test };
@@ -64,11 +66,12 @@ std::span<const DataSource> data_sources();
 Result<const DataSource*> find_data(std::string_view name);
 
 // Whether all files are there and hold what they should as far as their sizes tell; reads almost
-// nothing. path: the folder of the files; empty: the source's default.
+// nothing. path: the folder of the files; empty: the source's default. Not looked at for a source
+// without files, which is always there.
 Status check_files(const DataSource& source, const std::string& path);
 Status check_files(std::string_view name, const std::string& path);
 
-// Reads one half and verifies it: sizes, checksums, headers, labels.
+// Reads one half and verifies it (sizes, checksums, headers, labels), or generates it.
 // Code::NotFound for a missing file, Code::Corruption for one that is not what it should be.
 Result<Dataset> load(const DataSource& source, const std::string& path, Split split);
 Result<Dataset> load(std::string_view name, const std::string& path, Split split);

@@ -1,5 +1,7 @@
 #include "paceline/train/data.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -286,6 +288,36 @@ TEST(DataFuzz, HoldsOnItsCorpus) {
   EXPECT_GT(files, 20);
 }
 
+// Runs on other machines, and figures in the docs, rest on these very bytes.
+TEST(Synthetic, IsTheSameEverywhereAndNeedsNoFiles) {
+  const DataSource& source = *find_data("synthetic").value();
+  EXPECT_TRUE(check_files(source, ""));
+  EXPECT_TRUE(check_files(source, "/nowhere"));
+  const Dataset train = load(source, "", Split::Train).value();
+  const Dataset test = load("synthetic", "/nowhere", Split::Test).value();
+  const auto sum = [](const Bytes& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); };
+  EXPECT_EQ(sum(train.images), "e1454cee06f8587bb3771fc2e543e284902ff72218c05fea23dd4c5d65608722");
+  EXPECT_EQ(sum(train.labels), "250f3c79a5fbf623ff71430ac1b213a6f1b1e43c44cc0f25160504337672a283");
+  EXPECT_EQ(sum(test.images), "a2c0f620a53252d8ff8bb8f00aa192de8c8585086b148196ad6cc4944884ce05");
+  EXPECT_EQ(sum(test.labels), "16d816e4a334ddf7720239c4b6593c52fe96b22aa1fbeaf5d0ff5d32b1be017a");
+  EXPECT_EQ(train.size(), source.train_samples);
+  EXPECT_EQ(test.size(), source.test_samples);
+  EXPECT_EQ(train.images.size(), source.train_samples * 64);
+  double total = 0;
+  double squares = 0;
+  for (const std::uint8_t pixel : train.images) {
+    total += pixel / 255.0;
+    squares += pixel / 255.0 * pixel / 255.0;
+  }
+  const auto count = static_cast<double>(train.images.size());
+  const double mean = total / count;
+  EXPECT_NEAR(mean, source.mean[0], 5e-5);
+  EXPECT_NEAR(std::sqrt(squares / count - mean * mean), source.deviation[0], 5e-5);
+  std::vector<int> by_class(10);
+  for (const std::uint8_t label : train.labels) ++by_class.at(label);
+  EXPECT_GT(std::ranges::min(by_class), 700);
+}
+
 // The registry's own checksums hold for the package's files.
 TEST(FashionMnist, LoadsFromThePackage) {
   const DataSource& source = *find_data("fashion_mnist").value();
@@ -304,8 +336,10 @@ TEST(FashionMnist, LoadsFromThePackage) {
 
 TEST(DataSources, AnnounceAsManySamplesAsTheirFilesHold) {
   for (const DataSource& source : data_sources()) {
+    EXPECT_EQ(source.has_files(), !source.train.empty()) << source.name;
     EXPECT_EQ(source.mean.size(), static_cast<std::size_t>(source.shape.channels)) << source.name;
     EXPECT_EQ(source.deviation.size(), source.mean.size()) << source.name;
+    if (!source.has_files()) continue;
     const auto pixels = static_cast<std::uint64_t>(source.shape.size());
     for (const auto& [files, samples] : {std::pair(source.train, source.train_samples),
                                          std::pair(source.test, source.test_samples)}) {

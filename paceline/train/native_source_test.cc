@@ -160,7 +160,7 @@ Samples range(std::uint64_t count) {
 TEST(NativeSource, EqualsTheTextbookInDouble) {
   for (const Shape& shape : {Shape{1, 5, 7}, Shape{3, 4, 4}}) {
     const auto data = noise_data(shape, 10, 700);
-    for (const std::string model : {"mlp"}) {
+    for (const std::string model : {"softmax", "mlp_small", "mlp"}) {
       const auto source = NativeSource::create(model, data, 1).value();
       const std::vector<float> flat = scattered(*source);
       Samples long_batch = range(700);

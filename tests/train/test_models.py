@@ -28,6 +28,15 @@ def mlp(shape, classes):
     )  # fmt: skip
 
 
+def softmax(shape, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes))
+
+
+def mlp_small(shape, classes):
+    pixels = int(np.prod(shape))
+    return nn.Sequential(nn.Flatten(), nn.Linear(pixels, 32), nn.ReLU(), nn.Linear(32, classes))
+
+
 def lenet(shape, classes):
     """LeCun et al. 1998, with ReLU and maxima; 28 x 28 images are padded to the paper's 32."""
     side = ((shape[1] // 2) - 4) // 2
@@ -115,6 +124,8 @@ def vgg16(shape, classes):
 
 
 MODELS = {
+    "softmax": (softmax, (1, 8, 8), 10, 650),
+    "mlp_small": (mlp_small, (1, 8, 8), 10, 2410),
     "mlp": (mlp, (1, 28, 28), 10, 109386),
     "lenet": (lenet, (1, 28, 28), 10, 61706),
     "cnn": (cnn, (1, 28, 28), 10, 105866),
