@@ -31,10 +31,12 @@ name = "synthetic"
 [train]
 samples = 160000
 batch_size = 32
-eval_every_samples = 1600
+target_accuracy = 0.88
+eval_every_samples = 800
 [optimizer]
-lr = 0.2
+lr = 0.4
 momentum = 0.0
+schedule = { name = "cosine", warmup = 0.05 }
 )";
 
 Result<Advice> advised(const AdviseArgs& args, const Laboratory& laboratory) {
@@ -91,6 +93,7 @@ std::string table_of(const Advice& advice) {
   Table table({{"policy"},
                {cat("s to ", fixed(advice.target, 3)), Align::Right},
                {"range", Align::Right},
+               {"of the first's", Align::Right},
                {"seeds", Align::Right},
                {"accuracy", Align::Right},
                {"steps/s", Align::Right},
@@ -100,6 +103,7 @@ std::string table_of(const Advice& advice) {
     const bool reached = each.reached > 0;
     table.add({each.policy, reached ? fixed(each.seconds, 1) : "never",
                reached ? cat(fixed(each.seconds_low, 1), " to ", fixed(each.seconds_high, 1)) : "",
+               each.relative > 0 ? fixed(each.relative, 2) : "",
                each.reached == each.seeds ? cat(each.seeds) : cat(each.reached, " of ", each.seeds),
                fixed(each.test_accuracy, 4), fixed(each.steps_per_second, 3),
                cat(fixed(100 * each.wait_share, 1), " %"), cat(each.staleness_p95)});

@@ -12,7 +12,8 @@
 namespace paceline::sim {
 namespace {
 
-constexpr double kBelowBsp = 0.005;
+constexpr double kBelowBsp = 0.01;
+constexpr double kAlike = 0.02;  // less apart is not apart
 constexpr std::uint64_t kSecondRound = 3;
 constexpr std::size_t kFinalists = 3;
 
@@ -94,6 +95,26 @@ std::vector<Ranked> ranking_of(const Outcomes& outcomes, double target) {
   return ranking;
 }
 
+double seconds_of(const roles::EvaluationStats& first) { return to_seconds(first.at); }
+double samples_of(const roles::EvaluationStats& first) {
+  return static_cast<double>(first.samples);
+}
+
+// What `other` needed over what `best` did, in all seeds in which both reached the target; 0: none.
+double relative_to(const PolicyOutcome& best, const PolicyOutcome& other, double target,
+                   double (*need)(const roles::EvaluationStats&)) {
+  double ours = 0;
+  double theirs = 0;
+  for (std::size_t s = 0; s < std::min(best.outcomes.size(), other.outcomes.size()); ++s) {
+    const auto a = first_at(best.outcomes[s], target);
+    const auto b = first_at(other.outcomes[s], target);
+    if (!a || !b) continue;
+    ours += need(*a);
+    theirs += need(*b);
+  }
+  return ours > 0 ? theirs / ours : 0;
+}
+
 std::vector<Candidate> best_of(const Experiment& experiment, const Outcomes& outcomes,
                                double target, std::size_t count) {
   const std::vector<Ranked> ranking = ranking_of(outcomes, target);
@@ -127,7 +148,7 @@ std::string first_sentence(const Advice& advice, const Ranked& other) {
   std::string text =
       cat(best.policy, " reaches ", fixed(advice.target, 3), " in ", seconds_text(best.seconds));
   if (other.reached > 0) {
-    text += cat(", ", other.policy, " in ", seconds_text(other.seconds));
+    text += cat(", ", other.policy, " in ", fixed(other.relative, 2), " times that");
   } else {
     text += cat(", ", other.policy, " never");
   }
@@ -138,31 +159,34 @@ std::string first_sentence(const Advice& advice, const Ranked& other) {
 }
 
 // What the speed costs in samples, or what the fastest pays for being so.
-std::string second_sentence(const Advice& advice) {
+std::string second_sentence(const Advice& advice, const Outcomes& outcomes) {
   const Ranked& best = advice.ranking.front();
   const Ranked& fastest = std::ranges::max(advice.ranking, {}, &Ranked::steps_per_second);
+  const std::string ages =
+      cat("95 % of its gradients are at most ", best.staleness_p95, " versions old");
+  const auto more_samples = [&](const Ranked& more, const Ranked& than) {
+    return relative_to(outcomes.at(than.policy), outcomes.at(more.policy), advice.target,
+                       samples_of) -
+           1;
+  };
   if (fastest.steps_per_second > best.steps_per_second * 1.005) {
-    const std::string cost =
-        fastest.reached == 0 ? std::string("does not reach the target")
-        : fastest.samples_to_target > best.samples_to_target
-            ? cat("needs ", per_cent(fastest.samples_to_target / best.samples_to_target - 1),
-                  " more samples")
-            : cat("gains only ", per_cent(fastest.steps_per_second / best.steps_per_second - 1));
+    const double more = more_samples(fastest, best);
+    const std::string cost = fastest.reached == 0 ? "does not reach the target"
+                             : more > 0.001       ? cat("needs ", per_cent(more), " more samples")
+                                                  : std::string("gains nothing by it");
     return cat("The fastest, ", fastest.policy, ", makes ", fixed(fastest.steps_per_second, 2),
                " steps a second but ", cost, ": 95 % of its gradients are at most ",
                fastest.staleness_p95, " versions old, of ", best.policy, "'s ", best.staleness_p95,
                ".");
   }
   const Ranked* bsp = find(advice.ranking, "bsp");
-  if (bsp == nullptr || bsp == &best || bsp->samples_to_target == 0) {
-    return cat("Nothing makes more steps a second, and 95 % of its gradients are at most ",
-               best.staleness_p95, " versions old.");
+  if (bsp == nullptr || bsp == &best || bsp->reached == 0) {
+    return cat("Nothing makes more steps a second, and ", ages, ".");
   }
-  const double more = best.samples_to_target / bsp->samples_to_target - 1;
-  return cat("No other makes more steps a second, and its gradients, at most ", best.staleness_p95,
-             " versions old in 95 % of cases, cost ",
-             more > 0.005 ? cat(per_cent(more), " more samples than bsp's")
-                          : std::string("no more samples than bsp's"),
+  const double more = more_samples(best, *bsp);
+  return cat("No other makes more steps a second; ", ages, ", which costs ",
+             more > 0.005 ? cat(per_cent(more), " more samples than bsp needs")
+                          : std::string("no more samples than bsp needs"),
              ".");
 }
 
@@ -189,7 +213,7 @@ void judge(Advice& advice, const Outcomes& outcomes) {
   const bool bsp_is_worse = bsp != nullptr && bsp != &best;
   if (advice.ranking.size() > 1) {
     advice.why = first_sentence(advice, bsp_is_worse ? *bsp : advice.ranking[1]);
-    advice.why += " " + second_sentence(advice);
+    advice.why += " " + second_sentence(advice, outcomes);
   } else {
     advice.why = cat("Only ", best.policy, " was tried.");
     advice.how_sure = "There is nothing to compare with.";
@@ -202,20 +226,24 @@ void judge(Advice& advice, const Outcomes& outcomes) {
     advice.how_sure = cat("The second, ", second.policy, ", does not reach the target at all.");
     return;
   }
-  advice.lead = second.seconds / best.seconds - 1;
+  advice.lead = second.relative - 1;
   const std::uint64_t seeds = std::min(best.seeds, second.seeds);
   const std::uint64_t won =
       wins(outcomes.at(best.policy), outcomes.at(second.policy), advice.target);
-  const bool apart = seeds > 1 && best.seconds_high < second.seconds_low;
-  advice.certainty = apart                  ? Certainty::Sure
-                     : 5 * won >= 4 * seeds ? Certainty::Likely
-                                            : Certainty::Open;
-  if (seeds == 1 && advice.certainty == Certainty::Likely) advice.certainty = Certainty::Open;
+  const bool differs = seeds > 1 && advice.lead >= kAlike;
+  advice.certainty = differs && best.seconds_high < second.seconds_low ? Certainty::Sure
+                     : differs && 5 * won >= 4 * seeds                 ? Certainty::Likely
+                                                                       : Certainty::Open;
+  const std::string rivalry =
+      second.reached * best.seeds < best.reached * second.seeds
+          ? cat("reaches the target in ", second.reached, " of ", second.seeds,
+                " seeds, the first in ", best.reached, " of ", best.seeds)
+          : cat("takes ", per_cent(advice.lead), " longer on the same seeds");
   advice.how_sure =
-      cat("The second, ", second.policy, ", takes ", per_cent(advice.lead),
-          " longer; the first was faster in ", won, " of ", seeds, " seeds, and took ",
-          seconds_text(best.seconds_low), " to ", seconds_text(best.seconds_high), " against ",
-          seconds_text(second.seconds_low), " to ", seconds_text(second.seconds_high), ".");
+      cat("The second, ", second.policy, ", ", rivalry, "; the first was faster in ", won, " of ",
+          seeds, " seeds, and took ", seconds_text(best.seconds_low), " to ",
+          seconds_text(best.seconds_high), " against ", seconds_text(second.seconds_low), " to ",
+          seconds_text(second.seconds_high), ".");
 }
 
 }  // namespace
@@ -268,6 +296,10 @@ Result<Advice> advise(const Experiment& experiment, const Machine& machine) {
     return fail(ok.error());
   }
   advice.ranking = ranking_of(outcomes, advice.target);
+  for (Ranked& each : advice.ranking) {
+    each.relative = relative_to(outcomes.at(advice.ranking.front().policy),
+                                outcomes.at(each.policy), advice.target, seconds_of);
+  }
   for (const auto& [name, policy] : outcomes) {
     for (const Outcome& outcome : policy.outcomes) {
       ++advice.runs;

@@ -21,6 +21,9 @@ struct Ranked {
   double seconds = 0;
   double seconds_low = 0;
   double seconds_high = 0;
+  // Times the best one's, over the seeds in which both reached it: seeds differ more than policies.
+  // 0: there is none.
+  double relative = 0;
   // Means over its seeds.
   double samples_to_target = 0;  // 0: never reached
   double test_accuracy = 0;
@@ -30,8 +33,8 @@ struct Ranked {
 };
 
 enum class Certainty : std::uint8_t {
-  Sure,    // its slowest seed beats the second's fastest
-  Likely,  // it beats the second in four seeds of five
+  Sure,    // at least 2 % ahead, and its slowest seed beats the second's fastest
+  Likely,  // at least 2 % ahead, and faster than the second in four seeds of five
   Open,    // the first two are alike
   None,    // nothing reached the target
 };
@@ -40,9 +43,9 @@ std::string_view to_string(Certainty certainty);
 struct Advice {
   std::string cluster;
   double target = 0;
-  bool target_is_ours = false;  // nobody set one: half a point below what bsp ends with
+  bool target_is_ours = false;  // nobody set one: a point below what bsp ends with
   std::vector<Ranked> ranking;  // the best first; those that did not reach the target by accuracy
-  double lead = 0;              // the second takes that share longer
+  double lead = 0;              // the second takes that share longer, on the same seeds
   Certainty certainty = Certainty::None;
   std::string why;       // two sentences
   std::string how_sure;  // one
