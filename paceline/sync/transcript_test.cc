@@ -47,7 +47,7 @@ bool rewrite() {
 
 TEST(TranscriptTest, AnEventIsReadAsItIsWritten) {
   for (const std::string text :
-       {"join 0", "leave 3 at=2", "push 1 step=4", "push 1 step=4 life=2 at=1.5"}) {
+       {"join 0", "leave 3 at=5.01", "push 1 step=4", "push 1 step=4 life=2 at=1.5"}) {
     EXPECT_EQ(to_string(*parse_event(text, {})), text);
   }
   EXPECT_EQ(parse_event("join 0", Time{5})->now, Time{5});
