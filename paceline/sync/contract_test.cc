@@ -313,11 +313,15 @@ class ReleasesTwice final : public Slip {
 
 TEST(ContractTest, FindsSlipsInARuleOfOnesOwn) {
   EXPECT_EQ(breach([] { return std::make_unique<Slip>(); }), "");
-  const std::string absent = breach([] { return std::make_unique<WaitsForTheAbsent>(); });
-  EXPECT_THAT(absent, HasSubstr("all wait, and nobody may go on"));
-  EXPECT_THAT(absent,
-              HasSubstr("\njoin 0                          -> release 0\n    joins\njoin 1 "));
-  EXPECT_THAT(absent, HasSubstr("\nleave "));
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Status kept = check_contract([] { return std::make_unique<WaitsForTheAbsent>(); }, seed);
+    ASSERT_FALSE(kept.has_value());
+    EXPECT_THAT(kept.error().what,
+                HasSubstr("all wait, and nobody may go on\n"
+                          "join 0                          -> release 0\n    joins\n"
+                          "join 1                          -> release 1\n    joins\n"));
+    EXPECT_THAT(kept.error().what, HasSubstr("\nleave "));
+  }
   EXPECT_THAT(breach([] { return std::make_unique<ForgetsALastPush>(); }),
               HasSubstr("the last worker left, and the push of worker"));
   EXPECT_THAT(breach([] { return std::make_unique<HangsEveryone>(); }), HasSubstr("all wait"));
@@ -330,6 +334,35 @@ TEST(ContractTest, FindsSlipsInARuleOfOnesOwn) {
               HasSubstr("the same events give another decision"));
   EXPECT_THAT(breach([] { return std::make_unique<CountsJunk>(); }),
               HasSubstr("an event that makes no sense changed something"));
+}
+
+// Tells at its end whether it was asked anything, and everybody left.
+class CountsTheDeserted final : public Slip {
+ public:
+  explicit CountsTheDeserted(int& deserted) : deserted_(deserted) {}
+  ~CountsTheDeserted() override { deserted_ += was_asked_ && in_.empty() ? 1 : 0; }
+
+ private:
+  Decision joined(WorkerId worker, Time now) override {
+    was_asked_ = true;
+    in_.insert(worker);
+    return Slip::joined(worker, now);
+  }
+  Decision left(WorkerId worker, Time now) override {
+    in_.erase(worker);
+    return Slip::left(worker, now);
+  }
+
+  int& deserted_;
+  bool was_asked_ = false;
+  std::set<WorkerId> in_;
+};
+
+TEST(ContractTest, AThirdOfTheConversationsEndsWithNobodyLeft) {
+  int deserted = 0;
+  const auto make = [&] { return std::make_unique<CountsTheDeserted>(deserted); };
+  ASSERT_TRUE(check_contract(make, 1, 4800).has_value());
+  EXPECT_GE(deserted, 20 * 3) << "60 conversations of a policy, its twin, and an undisturbed one";
 }
 
 TEST(ContractTest, TheSameSeedAsksTheSame) {
