@@ -6,7 +6,8 @@ namespace paceline::membership {
 
 Membership::Admission Membership::admit(WorkerId worker, std::uint64_t life, std::uint64_t attempt,
                                         Time now) {
-  Place& place = places_[worker];
+  if (worker.value >= places_.size()) places_.resize(worker.value + std::size_t{1});
+  Place& place = places_[worker.value];
   if (std::ranges::find(place.replaced, life) != place.replaced.end()) {
     return {Verdict::Replaced, 0};
   }
@@ -19,8 +20,9 @@ Membership::Admission Membership::admit(WorkerId worker, std::uint64_t life, std
     }
   } else if (place.life != 0) {
     place.replaced.push_back(place.life);
-    if (place.replaced.size() > kReplacedKept) place.replaced.pop_front();
+    if (place.replaced.size() > kReplacedKept) place.replaced.erase(place.replaced.begin());
   }
+  if (place.incarnation == 0) ++count_;
   place.incarnation = ++last_incarnation_;
   place.life = life;
   place.attempt = attempt;
@@ -30,37 +32,44 @@ Membership::Admission Membership::admit(WorkerId worker, std::uint64_t life, std
 }
 
 bool Membership::leave(WorkerId worker) {
-  const auto place = places_.find(worker);
-  if (place == places_.end() || place->second.incarnation == 0) return false;
-  place->second.incarnation = 0;
+  if (!is_in(worker)) return false;
+  places_[worker.value].incarnation = 0;
+  --count_;
   ++generation_;
   return true;
 }
 
 Incarnation Membership::incarnation(WorkerId worker) const {
-  const auto place = places_.find(worker);
-  return place == places_.end() ? 0 : place->second.incarnation;
+  const Place* place = find(worker);
+  return place == nullptr ? 0 : place->incarnation;
 }
 
 std::vector<WorkerId> Membership::members() const {
   std::vector<WorkerId> members;
-  for (const auto& [worker, place] : places_) {
-    if (place.incarnation != 0) members.push_back(worker);
+  for (std::uint32_t w = 0; w < places_.size(); ++w) {
+    if (places_[w].incarnation != 0) members.push_back({w});
   }
   return members;
 }
 
 void Membership::heard(WorkerId worker, Time now) {
-  const auto place = places_.find(worker);
-  if (place != places_.end()) place->second.heard = now;
+  if (worker.value < places_.size()) places_[worker.value].heard = now;
 }
 
 std::vector<WorkerId> Membership::silent(Time now, Duration limit) const {
   std::vector<WorkerId> silent;
-  for (const auto& [worker, place] : places_) {
-    if (place.incarnation != 0 && now - place.heard > limit) silent.push_back(worker);
+  for (std::uint32_t w = 0; w < places_.size(); ++w) {
+    if (places_[w].incarnation != 0 && now - places_[w].heard > limit) silent.push_back({w});
   }
   return silent;
+}
+
+Time Membership::oldest_heard(Time now) const {
+  Time oldest = now;
+  for (const Place& place : places_) {
+    if (place.incarnation != 0) oldest = std::min(oldest, place.heard);
+  }
+  return oldest;
 }
 
 }  // namespace paceline::membership

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +31,7 @@ class Membership {
     Incarnation incarnation = 0;  // of the life that is in; 0 if Stale or Replaced
   };
 
+  // worker: below the number of workers of the run; there is a place for each up to the highest.
   // life: drawn by the process when it started; attempt: grows with each of its requests to come
   // in. A member that is still in is taken to have left if the request is a new one.
   Admission admit(WorkerId worker, std::uint64_t life, std::uint64_t attempt, Time now);
@@ -48,11 +47,14 @@ class Membership {
   }
 
   std::vector<WorkerId> members() const;  // by id
+  std::size_t count() const { return count_; }
   Generation generation() const { return generation_; }
 
   void heard(WorkerId worker, Time now);
   // Members that were not heard of for longer than `limit`, by id.
   std::vector<WorkerId> silent(Time now, Duration limit) const;
+  // When the member was heard of that was so least recently; `now` if nobody is in.
+  Time oldest_heard(Time now) const;
 
  private:
   struct Place {
@@ -60,11 +62,16 @@ class Membership {
     std::uint64_t life = 0;
     std::uint64_t attempt = 0;
     Time heard{};
-    std::deque<std::uint64_t> replaced;  // lives that lost this place; the last kReplacedKept
+    std::vector<std::uint64_t> replaced;  // lives that lost this place; the last kReplacedKept
   };
   static constexpr std::size_t kReplacedKept = 16;
 
-  std::map<WorkerId, Place> places_;
+  const Place* find(WorkerId worker) const {
+    return worker.value < places_.size() ? &places_[worker.value] : nullptr;
+  }
+
+  std::vector<Place> places_;  // [workers], as far as one has asked
+  std::size_t count_ = 0;      // members
   Incarnation last_incarnation_ = 0;
   Generation generation_ = 0;
 };

@@ -63,5 +63,22 @@ TEST(Membership, TheSilentAreFoundOnlyWhileTheyAreIn) {
   EXPECT_TRUE(membership.silent(11s, 10s).empty());
 }
 
+TEST(Membership, CountsAndKnowsWhoWasHeardOfLeastRecently) {
+  Membership membership;
+  EXPECT_EQ(membership.count(), 0U);
+  EXPECT_EQ(membership.oldest_heard(Time{9}), Time{9});
+  membership.admit({3}, 1, 1, Time{2});
+  membership.admit({0}, 2, 1, Time{4});
+  membership.admit({0}, 2, 2, Time{5});  // the same place again
+  EXPECT_EQ(membership.count(), 2U);
+  EXPECT_EQ(membership.oldest_heard(Time{9}), Time{2});
+  membership.heard({3}, Time{8});
+  EXPECT_EQ(membership.oldest_heard(Time{9}), Time{5});
+  membership.leave({0});
+  membership.leave({0});
+  EXPECT_EQ(membership.count(), 1U);
+  EXPECT_EQ(membership.oldest_heard(Time{9}), Time{8});
+}
+
 }  // namespace
 }  // namespace paceline::membership

@@ -76,6 +76,7 @@ RunStats stats_from(const json& j) {
   stats.dropped = j.at("dropped").get<std::uint64_t>();
   stats.repeated = j.at("repeated").get<std::uint64_t>();
   stats.barriers = j.at("barriers").get<std::uint64_t>();
+  stats.clock_gap_max = j.value("clock_gap_max", std::uint64_t{0});  // not in older runs
   stats.leases_lost = j.at("leases_lost").get<std::uint64_t>();
   stats.pushed_bytes = j.at("pushed_bytes").get<std::uint64_t>();
   stats.pulled_bytes = j.at("pulled_bytes").get<std::uint64_t>();
@@ -113,6 +114,7 @@ std::string to_json_line(const RunStats& stats) {
                      {"dropped", stats.dropped},
                      {"repeated", stats.repeated},
                      {"barriers", stats.barriers},
+                     {"clock_gap_max", stats.clock_gap_max},
                      {"leases_lost", stats.leases_lost},
                      {"pushed_bytes", stats.pushed_bytes},
                      {"pulled_bytes", stats.pulled_bytes},

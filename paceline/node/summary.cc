@@ -102,6 +102,7 @@ Json summary_json(const Config& config, const roles::RunStats& stats, const RunO
   out["bytes"] = {{"pushed", stats.pushed_bytes}, {"pulled", stats.pulled_bytes}};
   out["versions"] = stats.version;
   out["barriers"] = stats.barriers;
+  out["clock_gap_max"] = stats.clock_gap_max;
   out["leases_lost"] = stats.leases_lost;
   out["failures"] = list(stats.failures, failure_json);
   out["param_sha256"] = or_null(stats.param_sha256);

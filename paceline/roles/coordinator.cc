@@ -24,11 +24,14 @@ Failure failure_of(NodeId node, std::string cause, std::string text) {
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, std::unique_ptr<sync::SyncPolicy> policy)
-    : options_(std::move(options)), policy_(std::move(policy)) {
+    : options_(std::move(options)),
+      policy_(std::move(policy)),
+      awaited_(options_.workers),
+      losses_(options_.workers) {
   PACELINE_CHECK(policy_ != nullptr, "a coordinator has a policy");
   workers_.resize(options_.workers);
   servers_.resize(options_.servers);
-  losses_.resize(options_.workers);
+
   stats_.workers.resize(options_.workers);
   stats_.samples_budget = options_.samples;
   stats_.phase = "starting";
@@ -64,6 +67,15 @@ void Coordinator::send(NodeId to, wire::Message message, Payload payload) {
 
 void Coordinator::log(Level level, std::string text) {
   out_.emplace_back(Log{level, std::move(text)});
+}
+
+void Coordinator::set_state(WorkerState& worker, bool ready, bool died) {
+  if (worker.ready) --ready_;
+  if (!worker.ready && !worker.died) --awaited_;
+  worker.ready = ready;
+  worker.died = died;
+  if (worker.ready) ++ready_;
+  if (!worker.ready && !worker.died) ++awaited_;
 }
 
 Coordinator::WorkerState* Coordinator::worker_of(NodeId node) {
@@ -139,7 +151,7 @@ void Coordinator::on(const ProcessDied& died) {
                   .exit_code = died.exit_code,
                   .text = died.cause};
   if (WorkerState* worker = worker_of(died.node)) {
-    worker->died = true;
+    set_state(*worker, worker->ready, true);
     if (membership_.is_in(WorkerId{died.node.index})) {
       leave(WorkerId{died.node.index}, failure);
     } else if (died.signal != 0 || died.exit_code != 0) {
@@ -249,8 +261,7 @@ void Coordinator::take(NodeId from, const wire::Join& join) {
       note_failure(failure_of(from, "connection", "it came back before it was missed"));
       depart(worker);
     }
-    state.died = false;
-    state.ready = false;
+    set_state(state, false, false);
     state.attempt = join.attempt;
     state.next_step = 0;
     log(Level::Info, cat(to_string(from), " is in (life ", incarnation, ")"));
@@ -318,7 +329,7 @@ void Coordinator::take(NodeId from, const wire::Ready& ready) {
   if (!is_current(from, ready.incarnation)) return;
   WorkerState& worker = workers_[from.index];
   if (worker.ready) return;
-  worker.ready = true;
+  set_state(worker, true, worker.died);
   if (state_ == State::Starting) return start_if_ready();
   if (state_ != State::Training) return;
   worker.place = Place::Held;
@@ -338,11 +349,8 @@ void Coordinator::take(NodeId from, const wire::Ask& ask) {
 
 void Coordinator::start_if_ready() {
   if (state_ != State::Starting || !all_initialised()) return;
-  const bool all_there = std::ranges::all_of(
-      workers_, [](const WorkerState& worker) { return worker.ready || worker.died; });
-  const std::uint32_t ready = live_workers();
-  const bool enough = options_.start_workers != 0 && ready >= options_.start_workers;
-  if (enough || (all_there && ready > 0)) start();
+  const bool enough = options_.start_workers != 0 && ready_ >= options_.start_workers;
+  if (enough || (awaited_ == 0 && ready_ > 0)) start();
 }
 
 void Coordinator::start() {
@@ -354,9 +362,8 @@ void Coordinator::start() {
   recorded_ = now_;
   stream_.emplace(options_.seed, dataset_size_, options_.batch_size, options_.samples);
   ledger_.emplace(stream_->batches());
-  log(Level::Info,
-      cat("training begins: ", live_workers(), " workers, ", options_.servers, " servers, ",
-          parameter_count_, " parameters, ", stream_->batches(), " batches"));
+  log(Level::Info, cat("training begins: ", ready_, " workers, ", options_.servers, " servers, ",
+                       parameter_count_, " parameters, ", stream_->batches(), " batches"));
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     if (workers_[w].ready) workers_[w].place = Place::Held;
   }
@@ -388,8 +395,7 @@ void Coordinator::watch_the_start() {
     log(Level::Warning, cat("still waiting for ", missing()));
   }
   if (now_ - stats_.started < options_.start_deadline) return;
-  const bool any_ready = std::ranges::any_of(workers_, &WorkerState::ready);
-  if (!all_initialised() || !any_ready) {
+  if (!all_initialised() || ready_ == 0) {
     return end(4, cat("not all were there after ", fixed(to_seconds(options_.start_deadline), 0),
                       " s: ", missing(), " missing; see logs/ of the run"));
   }
@@ -407,7 +413,7 @@ void Coordinator::watch_the_start() {
 void Coordinator::leave(WorkerId worker, std::optional<Failure> failure) {
   if (!membership_.leave(worker)) return;
   if (failure) note_failure(*failure);
-  if (membership_.members().empty()) nobody_since_ = now_;
+  if (membership_.count() == 0) nobody_since_ = now_;
   depart(worker);
   if (state_ == State::Starting) {
     choose_initialiser();
@@ -419,7 +425,8 @@ void Coordinator::leave(WorkerId worker, std::optional<Failure> failure) {
 void Coordinator::depart(WorkerId id) {
   WorkerState& worker = workers_[id.value];
   const Place place = std::exchange(worker.place, Place::Out);
-  worker.ready = false;
+  if (place == Place::Drained) --drained_;
+  set_state(worker, false, worker.died);
   worker.waits_since.reset();
   stats_.workers[id.value].state = WorkerStats::State::Out;
   if (state_ != State::Training) return;
@@ -559,7 +566,12 @@ void Coordinator::watch_the_servers() {
 }
 
 void Coordinator::watch_the_workers() {
-  for (const WorkerId worker : membership_.silent(now_, options_.silence)) {
+  std::vector<WorkerId> silent;
+  if (now_ > silence_due_) {
+    silent = membership_.silent(now_, options_.silence);
+    silence_due_ = membership_.oldest_heard(now_) + options_.silence;
+  }
+  for (const WorkerId worker : silent) {
     leave(worker,
           failure_of(worker_node(worker), "silence",
                      cat("said nothing for ", fixed(to_seconds(options_.silence), 0), " s")));
@@ -569,7 +581,7 @@ void Coordinator::watch_the_workers() {
     out_.emplace_back(Disconnect{kEvaluator});
     evaluator_left(failure_of(kEvaluator, "silence", "said nothing"));
   }
-  if (state_ == State::Training && membership_.members().empty() &&
+  if (state_ == State::Training && membership_.count() == 0 &&
       now_ - nobody_since_ > options_.worker_grace) {
     end(exit_code_of_failures(),
         cat("no worker is left since ", fixed(to_seconds(now_ - nobody_since_), 0), " s"));

@@ -13,8 +13,10 @@
 #include "paceline/optim/schedule.h"
 #include "paceline/roles/io.h"
 #include "paceline/roles/ledger.h"
+#include "paceline/roles/loss_mean.h"
 #include "paceline/roles/run_stats.h"
 #include "paceline/roles/sample_stream.h"
+#include "paceline/roles/server_set.h"
 #include "paceline/sync/policy.h"
 
 namespace paceline::roles {
@@ -67,7 +69,7 @@ class Coordinator {
   RunStats stats_at(Time now) const;
   const Ledger* ledger() const { return ledger_ ? &*ledger_ : nullptr; }
   std::uint64_t decisions() const { return number_; }
-  std::size_t undecided() const { return pending_.size(); }  // pushes, also those to come
+  std::size_t undecided() const { return undecided_; }  // pushes, also those to come
 
  private:
   enum class State : std::uint8_t { Starting, Training, Finishing, Done };
@@ -77,15 +79,25 @@ class Coordinator {
     Released,  // owes a push
     Drained,   // released, but there was no batch left: out of the policy until one comes back
   };
+  struct Pending {  // a push that was released and is not decided
+    PushId push;
+    std::uint64_t batch = 0;
+    Version version = 0;
+    ServerSet held;
+    bool complete = false;
+  };
   struct WorkerState {
     bool up = false;            // its link
-    bool died = false;          // the launcher saw it end
-    bool ready = false;         // in this life
+    bool died = false;          // the launcher saw it end; set by set_state
+    bool ready = false;         // in this life; set by set_state
     std::uint64_t attempt = 0;  // of the Join that this life began with
     Place place = Place::Out;
     Step next_step = 0;
     wire::Release release;              // the last one
     std::optional<Time> waits_since{};  // its push is complete, and no release since
+    // Released and not decided: one, or, if it came back meanwhile, one of each life.
+    std::vector<Pending> pending;
+    Step clock = 0;  // pushes counted, from the slowest's clock when it came in
   };
   struct ServerState {
     bool up = false;
@@ -98,12 +110,6 @@ class Coordinator {
     std::uint64_t repeated = 0;
     Time sent{};
     Payload final_shard;
-  };
-  struct Pending {  // a push that was released and is not decided
-    std::uint64_t batch = 0;
-    Version version = 0;
-    std::vector<bool> held;  // [servers]
-    bool complete = false;
   };
   struct Evaluation {
     std::uint64_t number = 0;
@@ -135,6 +141,7 @@ class Coordinator {
   void take(NodeId from, const wire::Goodbye&);
   void take(NodeId from, const wire::Ping& ping);
 
+  void set_state(WorkerState& worker, bool ready, bool died);
   WorkerState* worker_of(NodeId node);
   ServerState* server_of(NodeId node);
   bool is_current(NodeId from, Incarnation incarnation);
@@ -174,7 +181,9 @@ class Coordinator {
   void send_release(WorkerId worker);
   void resend(std::uint32_t server);
   void recall_drained();
-  std::uint32_t live_workers() const;
+  Pending* pending_of(const PushId& push);
+  void forget_pending(const PushId& push);
+  void note_clock(const sync::Event& event);
 
   // coordinator_finish.cc: the end, and what is said of the run
   void begin_finish(const std::string& why);
@@ -196,6 +205,10 @@ class Coordinator {
 
   membership::Membership membership_;
   std::vector<WorkerState> workers_;
+  std::uint32_t ready_ = 0;    // of these
+  std::uint32_t awaited_ = 0;  // neither ready nor seen to end
+  std::uint32_t drained_ = 0;
+  Time silence_due_{};  // nobody can have been silent for too long before
   std::vector<ServerState> servers_;
   bool evaluator_up_ = false;
   bool evaluator_in_ = false;
@@ -213,7 +226,8 @@ class Coordinator {
 
   std::optional<SampleStream> stream_;
   std::optional<Ledger> ledger_;
-  std::map<PushId, Pending> pending_;
+  std::size_t undecided_ = 0;             // pushes of all workers
+  std::map<Step, std::uint32_t> clocks_;  // clock -> workers that the policy knows at it
   std::deque<std::variant<sync::Joined, sync::Pushed, sync::Left>> events_;
   bool feeding_ = false;
   std::deque<wire::Decide> decides_;  // not yet done by every server
@@ -226,7 +240,7 @@ class Coordinator {
   Time finishing_since_{};
   std::string finish_why_;
 
-  std::vector<double> losses_;  // [workers]; running means
+  LossMean losses_;
   Time recorded_{};
   RunStats stats_;
 };

@@ -14,11 +14,11 @@ namespace paceline::roles {
 void Coordinator::take(NodeId from, const wire::Held& message) {
   const ServerState* server = server_of(from);
   if (server == nullptr || state_ != State::Training) return;
-  const auto pending = pending_.find(message.push);
-  if (pending == pending_.end() || pending->second.complete) return;  // decided, or counted already
-  pending->second.held[from.index] = true;
-  if (!std::ranges::all_of(pending->second.held, std::identity{})) return;
-  pending->second.complete = true;
+  Pending* const pending = pending_of(message.push);
+  if (pending == nullptr || pending->complete) return;  // decided, or counted already
+  pending->held.insert(from.index);
+  if (!pending->held.has_all()) return;
+  pending->complete = true;
   const WorkerId id = message.push.worker;
   WorkerState& worker = workers_[id.value];
   worker.place = Place::Held;
@@ -37,10 +37,43 @@ void Coordinator::feed(std::variant<sync::Joined, sync::Pushed, sync::Left> what
   while (!events_.empty() && state_ == State::Training) {
     const sync::Event event{now_, events_.front()};
     events_.pop_front();
+    note_clock(event);
     carry_out(event, policy_->step(event));
   }
   events_.clear();
   feeding_ = false;
+}
+
+// The gap of algorithms.md A.1: right after a push is counted, to the slowest that is in.
+void Coordinator::note_clock(const sync::Event& event) {
+  if (const auto* joined = std::get_if<sync::Joined>(&event.what)) {
+    Step& clock = workers_[joined->worker.value].clock;
+    clock = clocks_.empty() ? 0 : clocks_.begin()->first;
+    ++clocks_[clock];
+    return;
+  }
+  const auto* pushed = std::get_if<sync::Pushed>(&event.what);
+  const WorkerId id =
+      pushed != nullptr ? pushed->push.worker : std::get<sync::Left>(event.what).worker;
+  Step& clock = workers_[id.value].clock;
+  const auto here = clocks_.find(clock);
+  if (here == clocks_.end()) return;
+  if (--here->second == 0) clocks_.erase(here);
+  if (pushed == nullptr) return;
+  ++clocks_[++clock];
+  stats_.clock_gap_max = std::max(stats_.clock_gap_max, clock - clocks_.begin()->first);
+}
+
+Coordinator::Pending* Coordinator::pending_of(const PushId& push) {
+  if (push.worker.value >= workers_.size()) return nullptr;
+  std::vector<Pending>& pending = workers_[push.worker.value].pending;
+  const auto found = std::ranges::find(pending, push, &Pending::push);
+  return found == pending.end() ? nullptr : &*found;
+}
+
+void Coordinator::forget_pending(const PushId& push) {
+  std::vector<Pending>& pending = workers_[push.worker.value].pending;
+  undecided_ -= std::erase_if(pending, [&](const Pending& each) { return each.push == push; });
 }
 
 void Coordinator::carry_out(const sync::Event& event, const sync::Decision& decision) {
@@ -71,16 +104,16 @@ void Coordinator::apply(const sync::Apply& update, wire::Decide& decide) {
   const double share = static_cast<double>(stats_.samples) / static_cast<double>(options_.samples);
   stats_.lr = optim::lr_at(options_.schedule, options_.lr, share);
   const auto count = static_cast<std::uint32_t>(update.pushes.size());
-  const double lr = optim::effective_lr(options_.lr_scale, stats_.lr, count, live_workers());
+  const double lr = optim::effective_lr(options_.lr_scale, stats_.lr, count, ready_);
   decide.updates.push_back({update.pushes, static_cast<float>(lr)});
   for (const PushId& push : update.pushes) {
-    const auto pending = pending_.find(push);
-    PACELINE_CHECK(pending != pending_.end() && pending->second.complete,
+    const Pending* const pending = pending_of(push);
+    PACELINE_CHECK(pending != nullptr && pending->complete,
                    "a policy applies a push that is complete, once");
-    ++stats_.staleness[stats_.version - pending->second.version];
-    stats_.samples += stream_->size_of(pending->second.batch);
-    ledger_->applied(pending->second.batch);
-    pending_.erase(pending);
+    ++stats_.staleness[stats_.version - pending->version];
+    stats_.samples += stream_->size_of(pending->batch);
+    ledger_->applied(pending->batch);
+    forget_pending(push);
     ++stats_.applied;
   }
   if (count > 1) ++stats_.barriers;
@@ -89,11 +122,11 @@ void Coordinator::apply(const sync::Apply& update, wire::Decide& decide) {
 }
 
 void Coordinator::drop(const PushId& push, wire::Decide& decide) {
-  const auto pending = pending_.find(push);
-  if (pending == pending_.end()) return;
-  ledger_->give_back(pending->second.batch);
+  const Pending* const pending = pending_of(push);
+  if (pending == nullptr) return;
+  ledger_->give_back(pending->batch);
   stats_.leases_lost = ledger_->returned_count();
-  pending_.erase(pending);
+  forget_pending(push);
   decide.drop.push_back(push);
 }
 
@@ -104,6 +137,7 @@ void Coordinator::release(WorkerId id, wire::Decide& decide) {
   const std::optional<std::uint64_t> batch = ledger_->lease();
   if (!batch) {
     worker.place = Place::Drained;
+    ++drained_;
     worker.waits_since.reset();
     stats.state = WorkerStats::State::Done;
     events_.emplace_back(sync::Left{id});
@@ -118,8 +152,11 @@ void Coordinator::release(WorkerId id, wire::Decide& decide) {
                     .version = stats_.version,
                     .batch = *batch,
                     .samples = stream_->samples_of(*batch)};
-  pending_[{id, worker.release.incarnation, worker.release.step}] = {
-      .batch = *batch, .version = stats_.version, .held = std::vector<bool>(servers_.size())};
+  worker.pending.push_back({.push = {id, worker.release.incarnation, worker.release.step},
+                            .batch = *batch,
+                            .version = stats_.version,
+                            .held = ServerSet(servers_.size())});
+  ++undecided_;
   decide.recipients.push_back({worker_node(id), worker.release.incarnation, worker.release.step});
 }
 
@@ -129,17 +166,14 @@ void Coordinator::send_release(WorkerId worker) {
 
 // A batch came back: a worker that was sent home for lack of one may have it.
 void Coordinator::recall_drained() {
-  if (state_ != State::Training || !ledger_->has_free()) return;
+  if (drained_ == 0 || state_ != State::Training || !ledger_->has_free()) return;
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     if (workers_[w].place != Place::Drained) continue;
     workers_[w].place = Place::Held;
+    --drained_;
     feed(sync::Joined{WorkerId{w}});
     if (!ledger_->has_free()) return;
   }
-}
-
-std::uint32_t Coordinator::live_workers() const {
-  return static_cast<std::uint32_t>(std::ranges::count_if(workers_, &WorkerState::ready));
 }
 
 // ---- evaluation ----
@@ -225,7 +259,7 @@ void Coordinator::take(NodeId from, const wire::Decided& decided) {
 void Coordinator::take(NodeId from, const wire::Progress& progress) {
   if (worker_of(from) == nullptr) return;
   if (!membership_.is_current(WorkerId{from.index}, progress.incarnation)) return;
-  constexpr double kWeight = 0.05;
+
   WorkerStats& stats = stats_.workers[from.index];
   const bool was_finite = std::isfinite(stats.loss);
   stats.loss = progress.loss;
@@ -238,16 +272,8 @@ void Coordinator::take(NodeId from, const wire::Progress& progress) {
     log(Level::Warning, cat("the loss of ", to_string(from), " is ", loss, " at its step ",
                             progress.step, "; a smaller optimizer.lr may help"));
   }
-  double& mean = losses_[from.index];
-  mean = mean == 0 || !std::isfinite(mean) ? loss : mean + kWeight * (loss - mean);
-  double sum = 0;
-  std::uint32_t count = 0;
-  for (const double each : losses_) {
-    if (each == 0) continue;
-    sum += each;
-    ++count;
-  }
-  stats_.train_loss = count == 0 ? 0 : sum / count;
+  losses_.note(WorkerId{from.index}, loss);
+  stats_.train_loss = losses_.value();
 }
 
 }  // namespace paceline::roles

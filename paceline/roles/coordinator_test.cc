@@ -92,6 +92,78 @@ TEST_F(CoordinatorTest, StartsNothingBeforeEveryServerHasItsFirstParameters) {
   EXPECT_THAT(sent<wire::Release>(say(server_node(1), wire::Initialised{})), SizeIs(2));
 }
 
+TEST_F(CoordinatorTest, StartsWithAsManyWorkersAsItIsToldAndTheOthersJoin) {
+  options_.start_workers = 2;
+  make("asp", 4);
+  servers_in();
+  for (std::uint32_t w = 0; w < 3; ++w) join(w, 100 + w);
+  for (std::uint32_t s = 0; s < 2; ++s) say(server_node(s), wire::Initialised{});
+  EXPECT_THAT(sent<wire::Release>(say(worker_node({2}), wire::Ready{3})), IsEmpty());
+  EXPECT_THAT(sent<wire::Release>(say(worker_node({0}), wire::Ready{1})), SizeIs(2));
+  EXPECT_EQ(stats().phase, "training");
+  EXPECT_THAT(sent<wire::Release>(say(worker_node({1}), wire::Ready{2})), SizeIs(1));
+}
+
+// Workers that were never awaited are not late; without the option they are.
+TEST_F(CoordinatorTest, WhoeverIsNotAwaitedIsNotLate) {
+  for (const std::uint32_t start_workers : {0U, 2U}) {
+    now_ = Time{};
+    options_.start_workers = start_workers;
+    make("asp", 3);
+    servers_in();
+    join(0);
+    for (std::uint32_t s = 0; s < 2; ++s) say(server_node(s), wire::Initialised{});
+    say(worker_node({0}), wire::Ready{1});
+    now_ = seconds(61);
+    for (std::uint32_t s = 0; s < 2; ++s) say(server_node(s), wire::Pong{});
+    say(worker_node({0}), wire::Pong{});
+    step(TimerFired{TimerId::Tick});
+    EXPECT_EQ(stats().phase, "training");
+    EXPECT_THAT(stats().failures, SizeIs(start_workers == 0 ? 2 : 0));
+  }
+}
+
+// The gap right after a push, to the slowest that is in; a joiner begins where the slowest is.
+TEST_F(CoordinatorTest, TheGreatestGapOfTheClocks) {
+  options_.start_workers = 2;
+  make("asp", 3, 100);
+  start();
+  held({{0}, 1, 0});
+  held({{0}, 1, 1});
+  EXPECT_EQ(stats().clock_gap_max, 2U);
+  for (Step step = 0; step < 6; ++step) held({{1}, 2, step});  // 6 : 2
+  EXPECT_EQ(stats().clock_gap_max, 6U) << "worker 2 is at 0";
+  say(worker_node({2}), wire::Goodbye{});
+  join(2, 200);
+  say(worker_node({2}), wire::Ready{4});
+  for (Step step = 6; step < 8; ++step) held({{1}, 2, step});  // 8 : 2 : 2
+  EXPECT_EQ(stats().clock_gap_max, 6U);
+  held({{2}, 4, 0});
+  held({{1}, 2, 8});  // 9 : 3 : 2
+  EXPECT_EQ(stats().clock_gap_max, 7U);
+}
+
+TEST_F(CoordinatorTest, DecisionsAreRecordedOnlyIfAskedFor) {
+  make("asp", 1);
+  EXPECT_THAT(all_of<Record>(start()), SizeIs(1));
+  options_.record_decisions = false;
+  make("asp", 1);
+  EXPECT_THAT(all_of<Record>(start()), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, OpenWaitsCountWhenAsked) {
+  make("bsp");
+  start();
+  now_ = seconds(1);
+  held({{0}, 1, 0});
+  EXPECT_EQ(stats().workers[0].waited, Duration{});
+  EXPECT_EQ(coordinator_->stats_at(seconds(5)).workers[0].waited, seconds(4));
+  now_ = seconds(6);
+  held({{1}, 2, 0});
+  EXPECT_EQ(stats().workers[0].waited, seconds(5));
+  EXPECT_EQ(coordinator_->stats_at(seconds(9)).workers[0].waited, seconds(5));
+}
+
 TEST_F(CoordinatorTest, AWorkerThatJoinsAnewBeforeItWasMissedHasLeft) {
   make("bsp");
   start();

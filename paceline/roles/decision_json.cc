@@ -1,20 +1,42 @@
 #include "paceline/roles/decision_json.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
+
+#include "paceline/base/text.h"
 
 namespace paceline::roles {
 namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(const PushId& push) {
-  return ordered_json::array({push.worker.value, push.incarnation, push.step});
+template <typename... Parts>
+void append(std::string& out, const Parts&... parts) {
+  (detail::append(out, parts), ...);
 }
 
-ordered_json to_json(const std::vector<PushId>& pushes) {
-  ordered_json list = ordered_json::array();
-  for (const PushId& push : pushes) list.push_back(to_json(push));
-  return list;
+void write(std::string& out, const PushId& push) {
+  append(out, "[", push.worker.value, ",", push.incarnation, ",", push.step, "]");
+}
+
+void write(std::string& out, const std::vector<PushId>& pushes) {
+  out += '[';
+  for (const PushId& push : pushes) {
+    if (out.back() != '[') out += ',';
+    write(out, push);
+  }
+  out += ']';
+}
+
+bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
+void write(std::string& out, const std::string& text) {
+  if (std::ranges::all_of(text, is_plain)) {
+    append(out, "\"", text, "\"");
+  } else {
+    out += ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
 }
 
 PushId push_of(const ordered_json& json) {
@@ -30,28 +52,35 @@ std::vector<PushId> pushes_of(const ordered_json& json) {
 
 }  // namespace
 
+// By hand: a run writes one for each push.
 std::string to_json(const DecisionLine& line) {
-  ordered_json json;
-  json["now"] = line.event.now.count();
+  std::string out;
+  out.reserve(160 + line.decision.reason.size());
+  append(out, "{\"now\":", line.event.now.count());
   if (const auto* joined = std::get_if<sync::Joined>(&line.event.what)) {
-    json["event"] = "joined";
-    json["worker"] = joined->worker.value;
+    append(out, ",\"event\":\"joined\",\"worker\":", joined->worker.value);
   } else if (const auto* left = std::get_if<sync::Left>(&line.event.what)) {
-    json["event"] = "left";
-    json["worker"] = left->worker.value;
+    append(out, ",\"event\":\"left\",\"worker\":", left->worker.value);
   } else {
-    json["event"] = "pushed";
-    json["push"] = to_json(std::get<sync::Pushed>(line.event.what).push);
+    out += ",\"event\":\"pushed\",\"push\":";
+    write(out, std::get<sync::Pushed>(line.event.what).push);
   }
-  json["version"] = line.version;
-  json["apply"] = ordered_json::array();
-  for (const sync::Apply& apply : line.decision.apply)
-    json["apply"].push_back(to_json(apply.pushes));
-  json["drop"] = to_json(line.decision.drop);
-  json["release"] = ordered_json::array();
-  for (const WorkerId worker : line.decision.release) json["release"].push_back(worker.value);
-  json["reason"] = line.decision.reason;
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  append(out, ",\"version\":", line.version, ",\"apply\":[");
+  for (std::size_t i = 0; i < line.decision.apply.size(); ++i) {
+    if (i > 0) out += ',';
+    write(out, line.decision.apply[i].pushes);
+  }
+  out += "],\"drop\":";
+  write(out, line.decision.drop);
+  out += ",\"release\":[";
+  for (std::size_t i = 0; i < line.decision.release.size(); ++i) {
+    if (i > 0) out += ',';
+    append(out, line.decision.release[i].value);
+  }
+  out += "],\"reason\":";
+  write(out, line.decision.reason);
+  out += '}';
+  return out;
 }
 
 Result<DecisionLine> parse_decision(std::string_view text) {

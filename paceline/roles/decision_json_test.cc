@@ -1,6 +1,9 @@
 #include "paceline/roles/decision_json.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "paceline/base/random.h"
 
 namespace paceline::roles {
 namespace {
@@ -16,6 +19,81 @@ TEST(DecisionJson, IsTheLineThatTheInterfaceShows) {
   EXPECT_EQ(to_json(line),
             R"({"now":60000000,"event":"pushed","push":[1,7,0],"version":3,"apply":[[[1,7,0]]],)"
             R"("drop":[],"release":[1],"reason":"worker 1 goes on"})");
+}
+
+// As a library writes the same, byte for byte.
+std::string by_library(const DecisionLine& line) {
+  using nlohmann::ordered_json;
+  const auto of = [](const PushId& id) {
+    return ordered_json::array({id.worker.value, id.incarnation, id.step});
+  };
+  const auto all_of = [&](const std::vector<PushId>& pushes) {
+    ordered_json list = ordered_json::array();
+    for (const PushId& each : pushes) list.push_back(of(each));
+    return list;
+  };
+  ordered_json json;
+  json["now"] = line.event.now.count();
+  if (const auto* joined = std::get_if<sync::Joined>(&line.event.what)) {
+    json["event"] = "joined";
+    json["worker"] = joined->worker.value;
+  } else if (const auto* left = std::get_if<sync::Left>(&line.event.what)) {
+    json["event"] = "left";
+    json["worker"] = left->worker.value;
+  } else {
+    json["event"] = "pushed";
+    json["push"] = of(std::get<sync::Pushed>(line.event.what).push);
+  }
+  json["version"] = line.version;
+  json["apply"] = ordered_json::array();
+  for (const sync::Apply& apply : line.decision.apply)
+    json["apply"].push_back(all_of(apply.pushes));
+  json["drop"] = all_of(line.decision.drop);
+  json["release"] = ordered_json::array();
+  for (const WorkerId id : line.decision.release) json["release"].push_back(id.value);
+  json["reason"] = line.decision.reason;
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+TEST(DecisionJson, IsWrittenAsALibraryWritesIt) {
+  Rng rng(7);
+  const auto pushes = [&](std::uint64_t most) {
+    std::vector<PushId> some(rng.below(most + 1));
+    for (PushId& id : some) {
+      id = {WorkerId{static_cast<std::uint32_t>(rng.next())}, rng.next() >> rng.below(64),
+            rng.next() >> rng.below(64)};
+    }
+    return some;
+  };
+  const std::string odd[] = {"",
+                             "plain",
+                             "a \"quote\"",
+                             "back\\slash",
+                             "\n\t\r\b\f\x01\x1f",
+                             "\x7f~ ",
+                             "gr\xc3\xbc\xc3\x9f",
+                             "\xff\xc3(",
+                             "\xe2\x82",
+                             "a/b"};
+  for (int i = 0; i < 2000; ++i) {
+    DecisionLine line{.version = rng.next() >> rng.below(64)};
+    line.event.now = Time{rng.between(-5, std::int64_t{1} << 62)};
+    const WorkerId worker{static_cast<std::uint32_t>(rng.next())};
+    if (rng.chance(1, 3)) {
+      line.event.what = sync::Joined{worker};
+    } else if (rng.chance(1, 2)) {
+      line.event.what = sync::Left{worker};
+    } else {
+      line.event.what = sync::Pushed{{worker, rng.next(), rng.next()}};
+    }
+    for (std::uint64_t n = rng.below(3); n > 0; --n) line.decision.apply.push_back({pushes(3)});
+    line.decision.drop = pushes(2);
+    for (const PushId& id : pushes(3)) line.decision.release.push_back(id.worker);
+    line.decision.reason = odd[rng.below(std::size(odd))];
+    if (rng.chance(1, 4)) line.decision.reason += odd[rng.below(std::size(odd))];
+    if (rng.chance(1, 8)) line.decision.reason += static_cast<char>(rng.next());
+    ASSERT_EQ(to_json(line), by_library(line));
+  }
 }
 
 TEST(DecisionJson, IsReadAsItWasWritten) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 namespace paceline::roles {
@@ -35,7 +36,7 @@ class Ledger {
   std::uint64_t next_ = 0;
   std::uint64_t applied_ = 0;
   std::uint64_t returned_total_ = 0;
-  std::set<std::uint64_t> leased_;
+  std::unordered_set<std::uint64_t> leased_;
   std::set<std::uint64_t> returned_;
 };
 

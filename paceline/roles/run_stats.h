@@ -56,7 +56,9 @@ struct RunStats {
   double train_loss = 0;  // running mean of the workers' losses
   std::vector<WorkerStats> workers;
   std::map<std::uint64_t, std::uint64_t> staleness;  // versions -> pushes
-  std::uint64_t applied = 0;                         // pushes
+  // The most steps that a worker was ahead of the slowest one, right after a push of it.
+  std::uint64_t clock_gap_max = 0;
+  std::uint64_t applied = 0;  // pushes
   std::uint64_t dropped = 0;
   std::uint64_t repeated = 0;
   std::uint64_t barriers = 0;  // updates of more than one push

@@ -54,7 +54,7 @@ void Server::on(const PeerUp& up) {
   coordinator_up_ = true;
   coordinator_heard_ = now_;
   send(kCoordinator, wire::Register{options_.life, options_.address});
-  for (auto& [push, gradient] : held_) report(push, gradient);
+  for (Gradient* gradient : held_in_order()) report(*gradient);
 }
 
 void Server::on(const PeerDown& down) {
@@ -101,56 +101,89 @@ void Server::take(NodeId from, const wire::Initialise&, const Payload& payload) 
 
 // ---- pushes ----
 
-bool Server::is_decided(const PushId& push) const {
-  const auto last = last_decided_.find(push.worker);
-  return last != last_decided_.end() && push <= last->second && !held_.contains(push);
+const Server::Worker* Server::worker_of(WorkerId id) const {
+  const auto found = workers_.find(id.value);
+  return found == workers_.end() ? nullptr : &found->second;
 }
 
-void Server::note_decided(const PushId& push) {
-  const auto [last, inserted] = last_decided_.try_emplace(push.worker, push);
-  if (!inserted) last->second = std::max(last->second, push);
+Server::Gradient* Server::find(Worker& worker, const PushId& push) {
+  const auto found = std::ranges::find(worker.held, push, &Gradient::push);
+  return found == worker.held.end() ? nullptr : &*found;
 }
 
-std::size_t Server::held_of(WorkerId worker) const {
-  const auto begin = held_.lower_bound(PushId{worker, 0, 0});
-  const auto end = held_.upper_bound(PushId{worker, ~Incarnation{0}, ~Step{0}});
-  return static_cast<std::size_t>(std::distance(begin, end));
+bool Server::is_decided(const Worker& worker, const PushId& push) {
+  return worker.last_decided && push <= *worker.last_decided &&
+         std::ranges::find(worker.held, push, &Gradient::push) == worker.held.end();
+}
+
+// It is decided: not held any more, and never again.
+void Server::forget(const PushId& push) {
+  Worker& worker = workers_[push.worker.value];
+  held_count_ -= std::erase_if(worker.held, [&](const Gradient& g) { return g.push == push; });
+  worker.last_decided = std::max(worker.last_decided.value_or(push), push);
+}
+
+std::vector<Server::Gradient*> Server::held_in_order() {
+  std::vector<Gradient*> held;
+  held.reserve(held_count_);
+  for (auto& [id, worker] : workers_) {
+    for (Gradient& gradient : worker.held) held.push_back(&gradient);
+  }
+  std::ranges::sort(held, {}, [](const Gradient* gradient) { return gradient->push; });
+  return held;
 }
 
 void Server::take(NodeId from, const wire::Push& message, const Payload& payload) {
   const PushId& push = message.push;
   if (from != worker_node(push.worker)) return;
-  if (is_decided(push)) {
+  Worker& worker = workers_[push.worker.value];
+  if (is_decided(worker, push)) {
     ++repeated_;
     return send(from, wire::PushAck{push});
   }
-  if (const auto held = held_.find(push); held != held_.end()) {
+  if (Gradient* held = find(worker, push)) {
     ++repeated_;
     send(from, wire::PushAck{push});
-    return report(push, held->second);
+    return report(*held);
   }
   if (!initialised_ || size_of(payload) != parameters_.size() * sizeof(float)) {
     return send(from,
                 wire::PushRefused{push, cat("it has ", size_of(payload), " bytes, this shard has ",
                                             parameters_.size() * sizeof(float))});
   }
-  if (held_of(push.worker) >= kHeldPerWorker) return;  // back-pressure: it asks again
-  Gradient& gradient = held_[push];
+  if (worker.held.size() >= kHeldPerWorker) return;  // back-pressure: it asks again
+  Gradient& gradient = worker.held.emplace_back();
+  ++held_count_;
+  gradient.push = push;
   gradient.payload = payload;
   send(from, wire::PushAck{push});
-  report(push, gradient);
+  report(gradient);
 }
 
-void Server::report(const PushId& push, Gradient& gradient) {
+void Server::report(Gradient& gradient) {
   gradient.reported = now_;
   gradient.wait =
       gradient.wait == Duration::zero() ? options_.retry : std::min(2 * gradient.wait, kReportMax);
-  send(kCoordinator, wire::Held{push});
+  report_due_ = std::min(report_due_, now_ + gradient.wait);
+  send(kCoordinator, wire::Held{gradient.push});
+}
+
+void Server::report_again() {
+  if (now_ < report_due_) return;
+  report_due_ = Time::max();
+  for (Gradient* gradient : held_in_order()) {
+    if (now_ - gradient->reported >= gradient->wait) report(*gradient);
+    report_due_ = std::min(report_due_, gradient->reported + gradient->wait);
+  }
 }
 
 void Server::take(NodeId from, const wire::PushQuery& query) {
   if (from != worker_node(query.push.worker)) return;
-  if (held_.contains(query.push) || is_decided(query.push)) {
+  const Worker* worker = worker_of(query.push.worker);
+  const bool is_held =
+      worker != nullptr &&
+      std::ranges::find(worker->held, query.push, &Gradient::push) != worker->held.end();
+  if (is_held || (worker != nullptr && is_decided(*worker, query.push))) {
     send(from, wire::PushAck{query.push});
   } else {
     send(from, wire::PushMissing{query.push});
@@ -165,12 +198,13 @@ void Server::take(NodeId from, const wire::Decide& decide) {
     for (const wire::Update& update : decide.updates) {
       if (!apply(update)) return;
     }
-    for (const PushId& push : decide.drop) {
-      held_.erase(push);
-      note_decided(push);
-    }
+    for (const PushId& push : decide.drop) forget(push);
     for (const wire::Recipient& recipient : decide.recipients) {
-      recipients_[recipient.node] = recipient;
+      if (recipient.node.role == Role::Worker) {
+        workers_[recipient.node.index].recipient = recipient;
+      } else {
+        recipients_[recipient.node] = recipient;
+      }
       serve(recipient);
     }
     decided_ = decide.number;
@@ -181,12 +215,13 @@ void Server::take(NodeId from, const wire::Decide& decide) {
 bool Server::apply(const wire::Update& update) {
   std::vector<std::span<const float>> gradients;
   for (const PushId& push : update.pushes) {
-    const auto held = held_.find(push);
-    if (held == held_.end()) {
+    const auto worker = workers_.find(push.worker.value);
+    const Gradient* held = worker == workers_.end() ? nullptr : find(worker->second, push);
+    if (held == nullptr) {
       fail(1, cat("told to apply a push that is not here: ", to_string(push)));
       return false;
     }
-    gradients.push_back(floats(held->second.payload));
+    gradients.push_back(floats(held->payload));
   }
   if (gradients.empty()) return true;
   if (gradients.size() == 1) {
@@ -198,10 +233,7 @@ bool Server::apply(const wire::Update& update) {
   }
   ++version_;
   snapshot_ = nullptr;
-  for (const PushId& push : update.pushes) {
-    held_.erase(push);
-    note_decided(push);
-  }
+  for (const PushId& push : update.pushes) forget(push);
   return true;
 }
 
@@ -217,12 +249,18 @@ void Server::serve(const wire::Recipient& recipient) {
 }
 
 void Server::take(NodeId from, const wire::Pull& pull) {
-  const auto recipient = recipients_.find(from);
-  if (recipient == recipients_.end()) return;
-  if (recipient->second.incarnation != pull.incarnation || recipient->second.step != pull.step) {
+  const wire::Recipient* recipient = nullptr;
+  if (from.role == Role::Worker) {
+    const Worker* worker = worker_of({from.index});
+    if (worker != nullptr && worker->recipient) recipient = &*worker->recipient;
+  } else if (const auto found = recipients_.find(from); found != recipients_.end()) {
+    recipient = &found->second;
+  }
+  if (recipient == nullptr || recipient->incarnation != pull.incarnation ||
+      recipient->step != pull.step) {
     return;
   }
-  serve(recipient->second);
+  serve(*recipient);
 }
 
 // ---- liveness and the end ----
@@ -238,9 +276,7 @@ void Server::on(const TimerFired& fired) {
   }
   if (!coordinator_up_) return;
   if (!initialised_) send(kCoordinator, wire::Register{options_.life, options_.address});
-  for (auto& [push, gradient] : held_) {
-    if (now_ - gradient.reported >= gradient.wait) report(push, gradient);
-  }
+  report_again();
 }
 
 void Server::take(NodeId from, const wire::Ping& ping) { send(from, wire::Pong{ping.number}); }

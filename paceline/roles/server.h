@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "paceline/base/bytes.h"
@@ -44,13 +46,19 @@ class Server {
   std::span<const float> parameters() const { return parameters_; }
   Version version() const { return version_; }
   std::uint64_t decided() const { return decided_; }
-  std::size_t held() const { return held_.size(); }
+  std::size_t held() const { return held_count_; }
 
  private:
   struct Gradient {
+    PushId push;
     Payload payload;
     Time reported{};
     Duration wait{};  // until it is reported again
+  };
+  struct Worker {
+    std::vector<Gradient> held;                // at most kHeldPerWorker
+    std::optional<PushId> last_decided;        // the highest; lower ones come too late
+    std::optional<wire::Recipient> recipient;  // its last release
   };
 
   void on(const Started&);
@@ -71,12 +79,15 @@ class Server {
   void take(NodeId from, const wire::Ping& ping);
   void take(NodeId from, const wire::Finish& finish);
 
-  bool is_decided(const PushId& push) const;
-  void note_decided(const PushId& push);
-  std::size_t held_of(WorkerId worker) const;
+  const Worker* worker_of(WorkerId worker) const;
+  static Gradient* find(Worker& worker, const PushId& push);
+  static bool is_decided(const Worker& worker, const PushId& push);
+  void forget(const PushId& push);
+  std::vector<Gradient*> held_in_order();
   bool apply(const wire::Update& update);
   void serve(const wire::Recipient& recipient);
-  void report(const PushId& push, Gradient& gradient);
+  void report(Gradient& gradient);
+  void report_again();
   void fail(int exit_code, const std::string& why);
   void send(NodeId to, wire::Message message, Payload payload = nullptr);
 
@@ -97,9 +108,10 @@ class Server {
   std::uint64_t decided_ = 0;
   std::uint64_t repeated_ = 0;
 
-  std::map<PushId, Gradient> held_;
-  std::map<WorkerId, PushId> last_decided_;       // the highest; lower ones come too late
-  std::map<NodeId, wire::Recipient> recipients_;  // the last release of each
+  std::unordered_map<std::uint32_t, Worker> workers_;  // those that pushed or were released
+  std::size_t held_count_ = 0;
+  Time report_due_ = Time::max();                 // no push is to be reported again before
+  std::map<NodeId, wire::Recipient> recipients_;  // the last question of each that is no worker
   Payload snapshot_;                              // of snapshot_version_; null: none
   Version snapshot_version_ = 0;
 };

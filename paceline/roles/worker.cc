@@ -220,7 +220,7 @@ void Worker::start_if_gathered() {
   computing_ = task_->release.step;
   computing_is_ours_ = true;
   started_ = now_;
-  out_.emplace_back(Compute{task_->release.step, task_->release.samples,
+  out_.emplace_back(Compute{task_->release.step, std::move(task_->release.samples),
                             std::move(task_->parameters), gradient_});
   task_.reset();
 }

@@ -145,6 +145,7 @@ void Cluster::start(NodeId node) {
   process.life = ++lives_;
   process.progressed = world_.now();
   ++alive_;
+  network_.process_started(pid);
   at_address_[to_string(node)].push_back(pid);
   const std::string coordinator = to_string(kCoordinator);
   switch (node.role) {
@@ -433,6 +434,7 @@ void Cluster::finish_compute(Pid pid) {
     options_.observer->computed({process.node.index}, since_release());
   }
   roles::GradientComputed computed{.step = compute.step};
+  if (!options_.check) process.computed.reset();  // the parameters are not needed any more
   if (result) {
     computed.loss = result->loss;
   } else {

@@ -43,7 +43,7 @@ class Cluster final : public Host {
   using Part = std::variant<std::monostate, std::unique_ptr<roles::Coordinator>,
                             std::unique_ptr<roles::Server>, std::unique_ptr<roles::Worker>,
                             std::unique_ptr<roles::Evaluator>>;
-  struct Process {  // what each event needs comes first
+  struct alignas(64) Process {  // what each event needs comes first
     NodeId node;
     bool is_alive = true;
     bool is_paused = false;

@@ -152,6 +152,17 @@ TEST(Engine, AnEvaluationThatFailsIsAnErrorOfTheResult) {
   EXPECT_LT(failing.gradients, 8U);
 }
 
+TEST(Engine, TheGapOfTheClocksIsThatOfThePolicy) {
+  const auto gap = [](const std::string& policy) {
+    Scenario scenario = ideal(policy, {seconds(1), seconds(2)}, 1000);
+    scenario.stop_at = milliseconds(12'500);
+    return run_unchecked(scenario).stats.clock_gap_max;
+  };
+  EXPECT_EQ(gap("bsp"), 1U);
+  EXPECT_EQ(gap("ssp:3"), 4U);
+  EXPECT_EQ(gap("asp"), 7U) << "twelve pushes to six; 11 : 5 and 12 : 5 before that";
+}
+
 // ---- joining and leaving ----
 
 TEST(Engine, LateJoinersAreNotAwaited) {

@@ -39,7 +39,10 @@ Network::Network(World& world, Host& host, const Scenario& scenario, bool encode
       is_plain_(scenario.network.loss.of == 0 && scenario.network.duplication.of == 0 &&
                 scenario.network.reordering.of == 0 && scenario.network.jitter == Duration{} &&
                 scenario.losses.empty() && scenario.cuts.empty()),
-      rng_(Rng(scenario.seed).stream("network")) {
+      rng_(Rng(scenario.seed).stream("network")),
+      options_{{scenario.network.latency, scenario.network.bytes_per_second}},
+      first_port_{0} {
+  for (const auto& link : scenario_.links) options_.push_back(link.value_or(options_[0]));
   for (const Cut& cut : scenario_.cuts) {
     if (cut.end > cut.begin) world_.plan(cut.end, [this] { heal(); });
   }
@@ -55,13 +58,11 @@ bool Network::is_open(NodeId from, NodeId to) const {
   });
 }
 
-LinkOptions Network::options_between(NodeId a, NodeId b) const {
+std::uint32_t Network::options_between(NodeId a, NodeId b) const {
   for (const NodeId node : {a, b}) {
-    const bool is_set = node.role == Role::Worker && node.index < scenario_.links.size() &&
-                        scenario_.links[node.index].has_value();
-    if (is_set) return *scenario_.links[node.index];
+    if (node.role == Role::Worker && node.index < scenario_.links.size()) return node.index + 1;
   }
-  return {scenario_.network.latency, scenario_.network.bytes_per_second};
+  return 0;
 }
 
 // ---- who is linked to whom ----
@@ -80,17 +81,12 @@ std::size_t Network::port_index(NodeId node) const {
   return std::size_t{2} + scenario_.run.servers + node.index;
 }
 
-Network::LinkId& Network::port(Pid pid, NodeId node) {
-  if (pid >= ports_.size()) ports_.resize(pid + std::size_t{1});
-  const std::size_t index = port_index(node);
-  if (index >= ports_[pid].size()) ports_[pid].resize(index + 1);
-  return ports_[pid][index];
-}
-
-Network::LinkId Network::port_of(Pid pid, NodeId node) const {
-  if (pid >= ports_.size()) return 0;
-  const std::size_t index = port_index(node);
-  return index < ports_[pid].size() ? ports_[pid][index] : 0;
+void Network::process_started(Pid pid) {
+  PACELINE_CHECK(pid + 1 == first_port_.size(), "processes start in the order of their pids");
+  const Role role = host_.node_of(pid).role;
+  const bool is_hub = role == Role::Coordinator || role == Role::Server;
+  ports_.resize(ports_.size() + 2 + scenario_.run.servers + (is_hub ? scenario_.run.workers : 0));
+  first_port_.push_back(ports_.size());
 }
 
 Network::Link* Network::find(LinkId id) {
@@ -112,14 +108,14 @@ void Network::connect(Pid pid, NodeId node, const std::string& address) {
   Dial& dial = dials_[{pid, node}];
   dial.address = address;
   dial.pause = kPauseFirst;
-  if (port_of(pid, node) == 0) try_soon(pid, node, Duration{});
+  if (port(pid, node) == 0) try_soon(pid, node, Duration{});
 }
 
 void Network::try_soon(Pid pid, NodeId node, Duration delay) {
   Dial& dial = dials_.at({pid, node});
   if (std::exchange(dial.is_trying, true)) return;
   const auto jitter = rng_.between(0, scenario_.network.jitter.count());
-  const Duration latency = options_between(host_.node_of(pid), node).latency;
+  const Duration latency = options_[options_between(host_.node_of(pid), node)].latency;
   world_.plan(world_.now() + delay + latency + Duration{jitter},
               [this, pid, node] { try_now(pid, node); });
 }
@@ -129,7 +125,7 @@ void Network::try_now(Pid pid, NodeId node) {
   if (found == dials_.end() || !host_.is_alive(pid)) return;
   Dial& dial = found->second;
   dial.is_trying = false;
-  if (port_of(pid, node) != 0) return;
+  if (port(pid, node) != 0) return;
   const std::optional<Pid> target = host_.at(dial.address);
   const NodeId own = host_.node_of(pid);
   const bool possible = target && host_.answers(*target) && host_.answers(pid) &&
@@ -150,7 +146,7 @@ void Network::try_again(Pid pid, NodeId node) {
 
 void Network::establish(Pid pid, NodeId node, Pid target) {
   const NodeId own = host_.node_of(pid);
-  if (const LinkId old = port_of(target, own); old != 0) {
+  if (const LinkId old = port(target, own); old != 0) {
     take_down(old, "a newer connection of it came");
   }
   dials_.at({pid, node}).linked_at = world_.now();
@@ -164,9 +160,9 @@ void Network::establish(Pid pid, NodeId node, Pid target) {
   const LinkId id = ++links_made_ * kLinksMax + place;
   const Time now = world_.now();
   links_[place] = {.id = id,
-                   .options = options_between(own, node),
                    .ways = {{.from = pid, .to = target, .free = now, .last = now},
-                            {.from = target, .to = pid, .free = now, .last = now}}};
+                            {.from = target, .to = pid, .free = now, .last = now}},
+                   .options = options_between(own, node)};
   port(pid, node) = id;
   port(target, own) = id;
   host_.deliver(target, roles::PeerUp{own});
@@ -176,17 +172,15 @@ void Network::establish(Pid pid, NodeId node, Pid target) {
 // What was sent goes out, then the other side sees the end; this one is told nothing.
 void Network::disconnect(Pid pid, NodeId node) {
   dials_.erase({pid, node});
-  const LinkId id = port_of(pid, node);
-  if (id == 0) return;
-  port(pid, node) = 0;
-  put_end(id, pid);
+  const LinkId id = std::exchange(port(pid, node), 0);
+  if (id != 0) put_end(id, pid);
 }
 
 void Network::put_end(LinkId id, Pid from) {
   Link* link = find(id);
   if (link == nullptr) return;
   const int way = link->ways[0].from == from ? 0 : 1;
-  if (std::exchange(link->ways[way].has_ended, true)) return;
+  if (std::exchange(link->has_ended[way], true)) return;
   put(*link, way, pack({.is_end = true}));
 }
 
@@ -211,23 +205,23 @@ void Network::take_down(LinkId id, const std::string& why) {
       waiting_.erase(waiting);
     }
     const Direction& direction = link.ways[way];
-    const NodeId peer = host_.node_of(direction.to);
-    if (port_of(direction.from, peer) == id) port(direction.from, peer) = 0;
+    LinkId& current = port(direction.from, host_.node_of(direction.to));
+    if (current == id) current = 0;
   }
-  for (const Direction& way : link.ways) {
-    const NodeId peer = host_.node_of(way.to);
-    if (!host_.is_alive(way.from) || way.has_ended) continue;
-    try_again(way.from, peer);
-    host_.deliver(way.from, roles::PeerDown{peer, why});
+  if (link.is_stuck) stuck_since_.erase(id);
+  for (const int way : {0, 1}) {
+    const Pid from = link.ways[way].from;
+    const NodeId peer = host_.node_of(link.ways[way].to);
+    if (!host_.is_alive(from) || link.has_ended[way]) continue;
+    try_again(from, peer);
+    host_.deliver(from, roles::PeerDown{peer, why});
   }
 }
 
 void Network::process_ended(Pid pid) {
   dials_.erase(dials_.lower_bound({pid, NodeId{}}), dials_.lower_bound({pid + 1, NodeId{}}));
-  if (pid >= ports_.size()) return;
-  const std::vector<LinkId> ids = ports_[pid];
-  for (const LinkId id : ids) {
-    if (id != 0) put_end(id, pid);
+  for (std::size_t i = first_port_[pid]; i < first_port_[pid + std::size_t{1}]; ++i) {
+    if (ports_[i] != 0) put_end(ports_[i], pid);
   }
 }
 
@@ -258,7 +252,7 @@ bool Network::is_lost(const wire::Message& message) {
 }
 
 void Network::send(Pid pid, roles::Send& send) {
-  const LinkId id = port_of(pid, send.to);
+  const LinkId id = port(pid, send.to);
   if (id == 0) return;  // no link: lost, as in net/
   Link& link = *find(id);
   const int way = link.ways[0].from == pid ? 0 : 1;
@@ -292,8 +286,8 @@ void Network::put(Link& link, int way, PacketId packet) {
   const bool there = is_open(from, to);
   const bool back = is_open(to, from);
   // Without the way back nothing is acknowledged: the sender sees a link that does not carry.
-  if ((!there || !back) && !link.stuck_since) {
-    link.stuck_since = world_.now();
+  if ((!there || !back) && !std::exchange(link.is_stuck, true)) {
+    stuck_since_[link.id] = world_.now();
     world_.plan(world_.now() + roles::kLinkTimeout, [this, id = link.id] { watch(id); });
   }
   const auto waiting = waiting_.find({link.id, way});
@@ -311,17 +305,18 @@ void Network::launch(Link& link, int way, PacketId id) {
   Direction& direction = link.ways[way];
   const Packet& packet = this->packet(id);
   Time sent = std::max(world_.now(), direction.free);
-  if (link.options.bytes_per_second != 0) {
+  const LinkOptions& own = options_[link.options];
+  if (own.bytes_per_second != 0) {
     double bytes = static_cast<double>(kFrameBytes);
     if (const auto* received = std::get_if<roles::Received>(&packet.received)) {
       bytes += static_cast<double>(head_bytes(received->message)) +
                static_cast<double>(size_of(received->payload)) * scenario_.payload_scale;
     }
-    sent += Duration{static_cast<std::int64_t>(bytes * 1e9 /
-                                               static_cast<double>(link.options.bytes_per_second))};
+    sent += Duration{
+        static_cast<std::int64_t>(bytes * 1e9 / static_cast<double>(own.bytes_per_second))};
     direction.free = sent;
   }
-  Time at = sent + link.options.latency;
+  Time at = sent + own.latency;
   if (is_plain_) {
     at = direction.last = std::max(at, direction.last);
   } else {
@@ -343,7 +338,7 @@ void Network::arrive(LinkId id, int way, PacketId packet_id) {
     const Direction& direction = link->ways[way];
     if (packet.is_end) {
       take_down(id, "the other side closed it");
-    } else if (host_.is_alive(direction.to) && !link->ways[1 - way].has_ended) {
+    } else if (host_.is_alive(direction.to) && !link->has_ended[1 - way]) {
       host_.receive(direction.to, packet.received);
     }
   }
@@ -355,8 +350,8 @@ void Network::arrive(LinkId id, int way, PacketId packet_id) {
 
 void Network::watch(LinkId id) {
   const Link* link = find(id);
-  if (link == nullptr || !link->stuck_since) return;
-  const Time due = *link->stuck_since + roles::kLinkTimeout;
+  if (link == nullptr || !link->is_stuck) return;
+  const Time due = stuck_since_.at(id) + roles::kLinkTimeout;
   if (world_.now() < due) return world_.plan(due, [this, id] { watch(id); });
   take_down(id, "nothing got through for 15 s");
 }
@@ -377,7 +372,7 @@ void Network::heal() {
       waiting_.erase(waiting);
       for (const PacketId packet : packets) launch(link, way, packet);
     }
-    if (all_open) link.stuck_since.reset();
+    if (all_open && std::exchange(link.is_stuck, false)) stuck_since_.erase(id);
   }
 }
 

@@ -40,6 +40,7 @@ class Network {
   // All outlive the network. encodes: every message goes through its wire encoding.
   Network(World& world, Host& host, const Scenario& scenario, bool encodes);
 
+  void process_started(Pid pid);  // in the order of their pids
   void connect(Pid pid, NodeId node, const std::string& address);
   void disconnect(Pid pid, NodeId node);
   void send(Pid pid, roles::Send& send);  // leaves it empty
@@ -60,16 +61,17 @@ class Network {
   struct Direction {
     Pid from = 0;
     Pid to = 0;
-    Time free{};             // the wire is busy until then
-    Time last{};             // when the last packet in order arrives
-    bool has_ended = false;  // `from` has closed it
+    Time free{};  // the wire is busy until then
+    Time last{};  // when the last packet in order arrives
   };
-  struct Link {
-    LinkId id = 0;  // 0: none is here
-    LinkOptions options;
-    Direction ways[2];  // the first from whoever dialled
-    std::optional<Time> stuck_since;
+  struct alignas(64) Link {              // of one cache line
+    LinkId id = 0;                       // 0: none is here
+    Direction ways[2];                   // the first from whoever dialled
+    bool has_ended[2] = {false, false};  // [way]: whoever sends on it has closed it
+    bool is_stuck = false;
+    std::uint32_t options = 0;  // its place in options_
   };
+  static_assert(sizeof(Link) == 64);
   struct Dial {
     std::string address;
     Duration pause{};
@@ -78,10 +80,10 @@ class Network {
   };
 
   bool is_open(NodeId from, NodeId to) const;
-  LinkOptions options_between(NodeId a, NodeId b) const;
-  LinkId& port(Pid pid, NodeId node);
-  LinkId port_of(Pid pid, NodeId node) const;
+  std::uint32_t options_between(NodeId a, NodeId b) const;
+
   std::size_t port_index(NodeId node) const;
+  LinkId& port(Pid pid, NodeId node) { return ports_[first_port_[pid] + port_index(node)]; }
   Link* find(LinkId id);
   std::vector<LinkId> links_up() const;  // by their places
 
@@ -112,8 +114,12 @@ class Network {
   std::vector<Link> links_;
   std::vector<std::uint32_t> free_links_;
   std::uint64_t links_made_ = 0;
-  // [pid][port_index]: whom it is linked to. A process has ports as far as it needed them.
-  std::vector<std::vector<LinkId>> ports_;
+  std::vector<LinkOptions> options_;  // the network's, then [workers]
+  std::map<LinkId, Time> stuck_since_;
+  // [first_port_[pid] + port_index(node)]: its link to that node; 0: none. Workers and the
+  // evaluator have no ports for workers.
+  std::vector<LinkId> ports_;
+  std::vector<std::size_t> first_port_;  // [pid], and the end
   std::map<std::pair<Pid, NodeId>, Dial> dials_;
   std::map<std::pair<LinkId, int>, std::vector<PacketId>> waiting_;  // for a cut to heal
   std::map<std::uint32_t, std::uint64_t> sent_of_type_;
