@@ -153,8 +153,9 @@ DataSource synthetic() {
 //
 // Each class is three clusters in kDimensions dimensions; a straight cut cannot part them, a hidden
 // layer can. A sample is a point of a cluster, seen through a fixed linear map onto the pixels and
-// through noise. The clusters overlap, so that no model gets all of them. The widths were chosen
-// such that a softmax regression ends a little above 70 % and a small network near 90 %.
+// through noise. The clusters overlap, so that no model gets all of them. Measured
+// (batches of 32, rate 0.05, 15 epochs): softmax ends at 74 %, mlp_small at 92 % and mlp at 94 %;
+// mlp_small needs 6 epochs for 90 %.
 
 constexpr std::uint64_t kSyntheticSeed = 2021;
 constexpr std::size_t kDimensions = 20;

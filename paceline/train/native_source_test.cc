@@ -318,6 +318,42 @@ TEST(NativeSource, RefusesWhatDoesNotFit) {
   EXPECT_THAT(evaluation->evaluate(view.first(5)).error().what, HasSubstr("; 5 came"));
 }
 
+TEST(NativeSources, ShareTheDataAndNameWhatIsMissing) {
+  const auto make = native_sources("mlp_small", "synthetic", "").value();
+  const auto one = make(1).value();
+  const auto two = make(2).value();
+  std::vector<float> flat(one.gradients->parameter_count());
+  two.gradients->initial_parameters(flat);
+  const auto list = parameters("mlp_small", {1, 8, 8}, 10).value();
+  std::vector<float> want(flat.size());
+  initialise(list, 2, want);
+  EXPECT_EQ(flat, want);
+  EXPECT_EQ(ask(*one.gradients, flat, {7999}).loss, ask(*two.gradients, flat, {7999}).loss);
+  EXPECT_NEAR(one.evaluation->evaluate(flat)->accuracy, 0.1, 0.1);
+  EXPECT_EQ(native_sources("cnn", "synthetic", "").error().code, Code::InvalidArgument);
+  EXPECT_EQ(native_sources("mlp", "synthetics", "").error().code, Code::InvalidArgument);
+  EXPECT_EQ(native_sources("mlp", "mnist", "/nowhere").error().code, Code::NotFound);
+}
+
+// The data set is made so that policies can be told apart: neither trivial nor out of reach.
+TEST(NativeSources, TheGeneratedDataNeedsAHiddenLayer) {
+  std::vector<double> accuracy;
+  for (const std::string model : {"softmax", "mlp_small"}) {
+    const auto pair = native_sources(model, "synthetic", "").value()(1).value();
+    std::vector<float> flat(pair.gradients->parameter_count());
+    pair.gradients->initial_parameters(flat);
+    for (std::uint64_t batch = 0; batch < 6 * 250; ++batch) {
+      Samples samples(32);
+      std::iota(samples.begin(), samples.end(), batch % 250 * 32);
+      const Answer answer = ask(*pair.gradients, flat, samples);
+      for (std::size_t i = 0; i < flat.size(); ++i) flat[i] -= 0.05F * answer.gradient[i];
+    }
+    accuracy.push_back(pair.evaluation->evaluate(flat)->accuracy);
+  }
+  EXPECT_NEAR(accuracy[0], 0.73, 0.02);
+  EXPECT_NEAR(accuracy[1], 0.90, 0.02);
+}
+
 TEST(NativeSource, RefusesOtherModelsAndBrokenData) {
   EXPECT_TRUE(is_native("mlp", {3, 32, 32}, 10));
   for (const std::string model : {"lenet", "cnn", "resnet20", "mlpp"}) {

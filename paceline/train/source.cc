@@ -24,11 +24,13 @@ constexpr std::int64_t kStatisticsBatches = 16;
 void set_up_torch() {
   static std::once_flag once;
   std::call_once(once, [] {
-    torch::set_num_threads(1);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
     // Debugging aid of the deterministic mode: fills what is written right after.
     at::globalContext().setDeterministicFillUninitializedMemory(false);
   });
+  // OpenMP keeps the number by thread: a new one would begin with all processors.
+  thread_local const bool alone = (torch::set_num_threads(1), true);
+  static_cast<void>(alone);
 }
 
 std::string first_line(std::string text) {
@@ -100,11 +102,11 @@ Result<Parts> parts_of(const Builtin& builtin) {
   return Parts{**made, *source, (*model)->batch_norm};
 }
 
-Result<std::shared_ptr<TensorData>> load_tensors(const DataSource& source, const std::string& path,
-                                                 Split split) {
+Result<std::shared_ptr<const TensorData>> load_tensors(const DataSource& source,
+                                                       const std::string& path, Split split) {
   auto data = load(source, path, split);
   if (!data) return fail(data.error());
-  return std::make_shared<TensorData>(std::move(*data));
+  return std::make_shared<const TensorData>(std::move(*data));
 }
 
 std::vector<Tensor> statistics_batches(const TensorData& train) {
@@ -129,6 +131,28 @@ roles::EvaluationResult measure(CatalogModule& module, const TensorData& test) {
   }
   return {.accuracy = static_cast<double>(right) / static_cast<double>(size),
           .loss = loss / static_cast<double>(size)};
+}
+
+Result<std::unique_ptr<TorchSource>> source_on(const Parts& parts,
+                                               std::shared_ptr<const TensorData> train) {
+  const std::uint64_t size = train->size();
+  return TorchSource::create(make_task(
+      parts.module, size, [data = std::move(train)](CatalogModule& module, const Tensor& indices) {
+        return torch::cross_entropy_loss(module.forward(data->images(indices)),
+                                         data->labels(indices));
+      }));
+}
+
+// batches: what batch norm's statistics are recomputed from; none without batch norm.
+Result<std::unique_ptr<TorchEvaluation>> evaluation_on(const Parts& parts,
+                                                       std::shared_ptr<const TensorData> test,
+                                                       std::vector<Tensor> batches) {
+  return TorchEvaluation::create(
+      {.module = parts.module,
+       .evaluate = [module = parts.module, test = std::move(test), batches = std::move(batches)] {
+         if (!batches.empty()) recompute_statistics(*module, batches);
+         return measure(*module, *test);
+       }});
 }
 
 }  // namespace
@@ -176,6 +200,7 @@ Status TorchSource::check(const roles::GradientTask& task) const {
 
 Result<roles::GradientResult> TorchSource::gradient(const roles::GradientTask& task) {
   if (auto checked = check(task); !checked) return fail(checked.error());
+  set_up_torch();
   return at_border("computing a gradient",
                    [&] { return roles::GradientResult{.loss = gradient_of(task_, view_, task)}; });
 }
@@ -199,6 +224,7 @@ Result<roles::EvaluationResult> TorchEvaluation::evaluate(std::span<const float>
                 cat("the model has ", view_.size(), " parameters; ", parameters.size(), " came"),
                 "use the same model in every process of the run");
   }
+  set_up_torch();
   return at_border("evaluating", [&] {
     const torch::NoGradGuard no_grad;
     view_.set_parameters({&parameters, 1});
@@ -211,12 +237,7 @@ Result<std::unique_ptr<roles::GradientSource>> make_source(const Builtin& builti
   if (!parts) return fail(parts.error());
   const auto train = load_tensors(*parts->source, builtin.path, Split::Train);
   if (!train) return fail(train.error());
-  return TorchSource::create(
-      make_task(parts->module, (*train)->size(),
-                [data = *train](CatalogModule& module, const Tensor& indices) {
-                  return torch::cross_entropy_loss(module.forward(data->images(indices)),
-                                                   data->labels(indices));
-                }));
+  return source_on(*parts, *train);
 }
 
 Result<std::unique_ptr<roles::Evaluation>> make_evaluation(const Builtin& builtin) {
@@ -230,12 +251,35 @@ Result<std::unique_ptr<roles::Evaluation>> make_evaluation(const Builtin& builti
     if (!train) return fail(train.error());
     batches = statistics_batches(**train);
   }
-  return TorchEvaluation::create(
-      {.module = parts->module,
-       .evaluate = [module = parts->module, test = *test, batches = std::move(batches)] {
-         if (!batches.empty()) recompute_statistics(*module, batches);
-         return measure(*module, *test);
-       }});
+  return evaluation_on(*parts, *test, std::move(batches));
+}
+
+Result<SourcesFactory> torch_sources(const std::string& model, const std::string& data,
+                                     const std::string& path) {
+  const Builtin first{.model = model, .data = data, .path = path};
+  const auto known = parts_of(first);
+  if (!known) return fail(known.error());
+  const auto train = load_tensors(*known->source, path, Split::Train);
+  if (!train) return fail(train.error());
+  const auto test = load_tensors(*known->source, path, Split::Test);
+  if (!test) return fail(test.error());
+  std::vector<Tensor> batches;
+  if (known->batch_norm) batches = statistics_batches(**train);
+  return [builtin = first, train = *train, test = *test,
+          batches = std::move(batches)](std::uint64_t seed) -> Result<Sources> {
+    Builtin seeded = builtin;
+    seeded.seed = seed;
+    // A module each: they are set to different parameters and modes.
+    const auto training = parts_of(seeded);
+    if (!training) return fail(training.error());
+    const auto measuring = parts_of(seeded);
+    if (!measuring) return fail(measuring.error());
+    auto gradients = source_on(*training, train);
+    if (!gradients) return fail(gradients.error());
+    auto evaluation = evaluation_on(*measuring, test, batches);
+    if (!evaluation) return fail(evaluation.error());
+    return Sources{std::move(*gradients), std::move(*evaluation)};
+  };
 }
 
 }  // namespace paceline::train

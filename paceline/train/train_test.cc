@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "paceline/base/random.h"
+#include "paceline/base/text.h"
 #include "paceline/roles/sample_stream.h"
 #include "paceline/train/builtin.h"
 
@@ -235,6 +237,100 @@ TEST(TensorData, NormalisesByChannel) {
   const Tensor got = tensors.images(torch::tensor({1, 0}, torch::kInt64)).view({-1});
   EXPECT_TRUE(torch::allclose(got, torch::tensor({-1.2F, 0.6F, 2.0F, -0.2F})));
   EXPECT_EQ(tensors.labels(torch::tensor({1}, torch::kInt64)).item<std::int64_t>(), 1);
+}
+
+// --- NativeSource computes what LibTorch does.
+
+// Within 1e-5 of the largest.
+void expect_near(std::span<const float> have, std::span<const float> want,
+                 const std::string& what) {
+  float largest = 0;
+  for (const float value : want) largest = std::max(largest, std::abs(value));
+  ASSERT_EQ(have.size(), want.size()) << what;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(have[i], want[i], 1e-5F * largest) << what << " at " << i;
+  }
+}
+
+std::vector<std::string> native_models() {
+  std::vector<std::string> names;
+  for (const Model& model : models()) {
+    if (is_native(model.name, {1, 28, 28}, 10)) names.push_back(model.name);
+  }
+  return names;
+}
+
+// Losses, gradients, accuracy, from the same beginning and after some training.
+void expect_same(const std::string& model, const std::string& data) {
+  const auto native = native_sources(model, data, "").value()(3).value();
+  const auto torch = torch_sources(model, data, "").value()(3).value();
+  std::vector<float> parameters(native.gradients->parameter_count());
+  std::vector<float> initial(torch.gradients->parameter_count());
+  native.gradients->initial_parameters(parameters);
+  torch.gradients->initial_parameters(initial);
+  ASSERT_EQ(parameters, initial);
+  std::vector<float> have(parameters.size());
+  std::vector<float> want(parameters.size());
+  for (std::uint64_t step = 0; step < 40; ++step) {
+    std::vector<std::uint64_t> samples(step % 5 == 0 ? 1 : 32);
+    std::iota(samples.begin(), samples.end(), 32 * step);
+    const auto a = native.gradients->gradient({samples, {parameters}, {have}}).value();
+    const auto b = torch.gradients->gradient({samples, {parameters}, {want}}).value();
+    EXPECT_NEAR(a.loss, b.loss, 1e-5F * std::max(1.0F, b.loss)) << model << " at step " << step;
+    expect_near(have, want, cat(model, ", step ", step));
+    for (std::size_t i = 0; i < want.size(); ++i) parameters[i] -= 0.05F * want[i];
+  }
+  const auto a = native.evaluation->evaluate(parameters).value();
+  const auto b = torch.evaluation->evaluate(parameters).value();
+  EXPECT_NEAR(a.loss, b.loss, 1e-5 * b.loss);
+  EXPECT_GT(b.accuracy, 0.2) << model;
+  EXPECT_NEAR(a.accuracy, b.accuracy, 1.5 / 2000);  // a tie may be broken otherwise
+}
+
+TEST(Native, EqualsLibTorchOnFashionMnist) {
+  EXPECT_THAT(native_models(), ::testing::ElementsAre("softmax", "mlp_small", "mlp"));
+  for (const std::string& model : native_models()) expect_same(model, "fashion_mnist");
+}
+
+TEST(Native, EqualsLibTorchOnTheGeneratedData) {
+  for (const std::string& model : native_models()) expect_same(model, "synthetic");
+}
+
+// Each thread of the laboratory has a pair; what it gets must not depend on which thread it is.
+TEST(Builtin, PairsShareDataAndGiveTheSameBitsOnEveryThread) {
+  const auto make = torch_sources("cnn", "synthetic", "").value();
+  struct Got {
+    std::vector<float> gradient;
+    double loss = 0;
+    bool operator==(const Got&) const = default;
+  };
+  const auto work = [&make](std::uint64_t seed, Got& got) {
+    const auto pair = make(seed).value();
+    std::vector<float> parameters(pair.gradients->parameter_count());
+    got.gradient.resize(parameters.size());
+    pair.gradients->initial_parameters(parameters);
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(pair.gradients->gradient({{1, 2, 3, 4}, {parameters}, {got.gradient}}));
+      for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] -= 0.1F * got.gradient[i];
+    }
+    got.loss = pair.evaluation->evaluate(parameters).value().loss;
+    EXPECT_EQ(torch::get_num_threads(), 1);
+  };
+  std::vector<Got> got(4);
+  work(1, got[0]);
+  {
+    std::thread one([&] { work(1, got[1]); });
+    std::thread two([&] { work(1, got[2]); });
+    std::thread three([&] { work(2, got[3]); });
+    one.join();
+    two.join();
+    three.join();
+  }
+  EXPECT_EQ(got[1], got[0]);
+  EXPECT_EQ(got[2], got[0]);
+  EXPECT_NE(got[3].gradient, got[0].gradient);
+  EXPECT_EQ(torch_sources("cnn", "fashion_mnist", "/nowhere").error().code, Code::NotFound);
+  EXPECT_EQ(torch_sources("cnnn", "synthetic", "").error().code, Code::InvalidArgument);
 }
 
 TEST(Serial, LearnsByHeartAndGivesTheSameBitsTwice) {
