@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kDefaultWorkers = 4;
-constexpr std::uint32_t kMostWorkers = 1'000'000;
 constexpr std::uint64_t kDefaultSteps = 1000;
 constexpr std::uint64_t kMostSeeds = 1000;
 constexpr std::uint64_t kMostPushes = std::uint64_t{1} << 40U;
@@ -93,9 +92,9 @@ Result<sim::ClusterSpec> load_cluster(const LabArgs& args, const node::Config* c
     return fail(Code::InvalidArgument, "--cluster and --workers exclude each other",
                 "a cluster says how many workers it has", "--workers");
   }
-  if (args.workers > kMostWorkers) {
+  if (args.workers > sim::kMostWorkers) {
     return fail(Code::InvalidArgument, cat(args.workers, " workers are too many"),
-                cat("at most ", kMostWorkers), "--workers");
+                cat("at most ", sim::kMostWorkers), "--workers");
   }
   if (!args.cluster.empty()) return named_cluster(args.cluster);
   if (args.workers != 0) return sim::equal_cluster(args.workers);

@@ -26,10 +26,11 @@ struct PauseSpec {
   double length = 0;
 };
 
-// The worker is there from `joins` on; it may leave at `leaves` and come back.
+// The worker is there from `joins` on; it may go and come back.
 struct PresenceSpec {
   double joins = 0;
-  std::optional<double> leaves;
+  std::optional<double> leaves;  // null: it stays
+  bool dies = false;             // it leaves as by kill -9, without a word
 };
 
 struct WorkerSpec {
@@ -49,22 +50,26 @@ struct ClusterSpec {
   std::vector<WorkerSpec> workers;  // at least one
 };
 
-// The ready ones: equal, gpu_generations, one_slow_of_eight, heavy_tail, preemptible, two_sites.
+inline constexpr std::uint32_t kMostWorkers = 1'000'000;
+
+// The ready ones: equal, gpu_generations, one_slow_of_eight, heavy_tail, preemptible, two_sites;
+// and those of the documents: uneven4 (four unequal workers), demo (what `make demo` makes of its
+// machine).
 std::span<const ClusterSpec> profiles();
 
 // `workers` equal ones, 5 % jitter, steps of one second.
 ClusterSpec equal_cluster(std::uint32_t workers);
 
-// A cluster file (interface.md, JSON). Errors name line and field: "my.json:7", "workers[1].step".
-// where: the file's name, for errors.
+// A cluster file (docs/reference/cluster-file.md). Errors name line and field: "my.json:7",
+// "workers[1].step". where: the file's name, for errors.
 Result<ClusterSpec> parse_cluster(std::string_view json, const std::string& where);
 
 // A published n x R matrix of step ends: a row a worker, commas or blanks between; the differences
 // of a row, the first end counting from 0, are the worker's steps, over and over.
 Result<ClusterSpec> parse_end_times(std::string_view text, const std::string& where);
 
-// A run of Paceline, from its decisions.jsonl: for each worker the times from release to push, over
-// and over.
+// A run of Paceline, from its decisions.jsonl: each worker's times from release to push, over and
+// over, and when it came and went. A worker without any push is left out.
 Result<ClusterSpec> cluster_of_run(std::istream& decisions, const std::string& where);
 
 // Speeds, links, servers, comings and goings of the scenario become those of the cluster.

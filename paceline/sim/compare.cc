@@ -149,7 +149,7 @@ class Job {
                     .seconds = to_seconds(stats.last_applied - stats.started),
                     .pushes = stats.applied,
                     .staleness = stats.staleness,
-                    .clock_gap_max = 0,
+                    .clock_gap_max = stats.clock_gap_max,
                     .barriers = stats.barriers,
                     .pushed_bytes = stats.pushed_bytes,
                     .pulled_bytes = stats.pulled_bytes,

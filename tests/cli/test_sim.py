@@ -120,7 +120,7 @@ def test_wrong_words(refused, words, where):
 
 def test_missing_files(refused):
     assert "no.json" in refused(3, "sim", "--cluster", "no.json")["what"]
-    assert "no.toml" in refused(3, "sim", "--train", "no.toml")["where"]
+    assert "no.toml" in refused(2, "sim", "--train", "no.toml")["where"]
     refused(5, "sim", "--workers", 2, "--steps", 5, "--report", "no/such/folder/r.html")
 
 

@@ -49,8 +49,24 @@ def test_metrics():
 
 def test_decisions():
     named = first_column(section(JSON, "decisions.jsonl"))
-    written = assigned("paceline/roles/decision_json.cc", "json")
+    text = (docs.ROOT / "paceline/roles/decision_json.cc").read_text()
+    written = set(re.findall(r'\\"(\w+)\\":', text))
     assert sorted(named) == sorted(written)
+
+
+def test_cluster_files():
+    page = (docs.ROOT / "docs/reference/cluster-file.md").read_text()
+    source = (docs.ROOT / "paceline/sim/cluster_file.cc").read_text()
+    asked = r'\b(?:ask|number|needed|text|objects?|durations?)\(\s*"(\w+)"'
+    fields = set(re.findall(asked, source))
+    named = set(re.findall(r"`(\w+)`", page))
+    assert len(fields) > 30 and fields - named == set()
+    assert set(re.findall(r'kind == "(\w+)"', source)) <= named
+    profiles = (docs.ROOT / "paceline/sim/profiles.cc").read_text()
+    listed = first_column(section(page, "Ready ones"))
+    assert set(re.findall(r'name = "(\w+)"', profiles)) == set(listed)
+    example = re.search(r"```json\n(.*?)```", page, re.S).group(1)
+    assert example == (docs.ROOT / "examples/clusters/cloud.json").read_text()
 
 
 def messages():
