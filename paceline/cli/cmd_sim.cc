@@ -214,7 +214,11 @@ Result<std::string> write_report(const SimArgs& args, const sim::Comparison& com
 Result<sim::Comparison> simulate(const SimArgs& args, const Laboratory& laboratory,
                                  DecisionFiles& files) {
   const auto policies = sync::split_policies(args.compare);
-  if (!policies) return fail(policies.error());
+  if (!policies) {
+    Error error = policies.error();
+    error.where = "--compare";
+    return fail(std::move(error));
+  }
   if (auto ok = check_policies(*policies); !ok) return fail(ok.error());
   auto experiment = make_experiment(args, laboratory);
   if (!experiment) return fail(experiment.error());
