@@ -43,7 +43,11 @@ Result<Advice> advised(const AdviseArgs& args, const Laboratory& laboratory) {
   std::vector<std::string> policies = sim::usual_candidates();
   if (!args.compare.empty()) {
     auto given = sync::split_policies(args.compare);
-    if (!given) return fail(given.error());
+    if (!given) {
+      Error error = given.error();
+      error.where = "--compare";
+      return fail(std::move(error));
+    }
     policies = std::move(*given);
   }
   if (args.target && !(*args.target > 0 && *args.target <= 1)) {

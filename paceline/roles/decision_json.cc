@@ -1,6 +1,8 @@
 #include "paceline/roles/decision_json.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -39,9 +41,22 @@ void write(std::string& out, const std::string& text) {
   }
 }
 
+// What get() would round, cut or leave undefined is refused.
+template <typename T>
+T whole(const ordered_json& json) {
+  if (json.is_number_unsigned()) {
+    const auto value = json.get<std::uint64_t>();
+    if (std::in_range<T>(value)) return static_cast<T>(value);
+  } else if (json.is_number_integer()) {
+    const auto value = json.get<std::int64_t>();
+    if (std::in_range<T>(value)) return static_cast<T>(value);
+  }
+  throw ordered_json::other_error::create(500, cat(json.dump(), " is no number that fits"), &json);
+}
+
 PushId push_of(const ordered_json& json) {
-  return {WorkerId{json.at(0).get<std::uint32_t>()}, json.at(1).get<Incarnation>(),
-          json.at(2).get<Step>()};
+  return {WorkerId{whole<std::uint32_t>(json.at(0))}, whole<Incarnation>(json.at(1)),
+          whole<Step>(json.at(2))};
 }
 
 std::vector<PushId> pushes_of(const ordered_json& json) {
@@ -87,24 +102,24 @@ Result<DecisionLine> parse_decision(std::string_view text) {
   try {
     const ordered_json json = ordered_json::parse(text);
     DecisionLine line;
-    line.event.now = Time{json.at("now").get<std::int64_t>()};
+    line.event.now = Time{whole<std::int64_t>(json.at("now"))};
     const auto event = json.at("event").get<std::string>();
     if (event == "pushed") {
       line.event.what = sync::Pushed{push_of(json.at("push"))};
     } else if (event == "joined") {
-      line.event.what = sync::Joined{WorkerId{json.at("worker").get<std::uint32_t>()}};
+      line.event.what = sync::Joined{WorkerId{whole<std::uint32_t>(json.at("worker"))}};
     } else if (event == "left") {
-      line.event.what = sync::Left{WorkerId{json.at("worker").get<std::uint32_t>()}};
+      line.event.what = sync::Left{WorkerId{whole<std::uint32_t>(json.at("worker"))}};
     } else {
       return fail(Code::Corruption, "unknown event \"" + event + "\"");
     }
-    line.version = json.at("version").get<Version>();
+    line.version = whole<Version>(json.at("version"));
     for (const ordered_json& apply : json.at("apply")) {
       line.decision.apply.push_back({pushes_of(apply)});
     }
     line.decision.drop = pushes_of(json.at("drop"));
     for (const ordered_json& worker : json.at("release")) {
-      line.decision.release.push_back(WorkerId{worker.get<std::uint32_t>()});
+      line.decision.release.push_back(WorkerId{whole<std::uint32_t>(worker)});
     }
     line.decision.reason = json.at("reason").get<std::string>();
     return line;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "paceline/base/random.h"
+#include "paceline/base/text.h"
 
 namespace paceline::roles {
 namespace {
@@ -112,8 +113,26 @@ TEST(DecisionJson, IsReadAsItWasWritten) {
 }
 
 TEST(DecisionJson, WhatIsNoLineIsAnError) {
-  for (const char* text : {"", "{", "[]", "{}", R"({"now": 1, "event": "slept", "version": 0})",
-                           R"({"now": "x"})", R"({"now":1,"event":"pushed","push":[1]})"}) {
+  const auto line = [](const char* now, const char* worker, const char* version) {
+    return cat(R"({"event":"joined","apply":[],"drop":[],"release":[],"reason":"","now":)", now,
+               R"(,"worker":)", worker, R"(,"version":)", version, "}");
+  };
+  EXPECT_TRUE(parse_decision(line("9223372036854775807", "4294967295", "18446744073709551615")));
+  const std::vector<std::string> bad{"",
+                                     "{",
+                                     "[]",
+                                     "{}",
+                                     R"({"now": 1, "event": "slept", "version": 0})",
+                                     R"({"now": "x"})",
+                                     R"({"now":1,"event":"pushed","push":[1]})",
+                                     line("1e101", "0", "0"),
+                                     line("1.5", "0", "0"),
+                                     line("9223372036854775808", "0", "0"),
+                                     line("0", "4294967296", "0"),
+                                     line("0", "-1", "0"),
+                                     line("0", "0", "-1"),
+                                     line("0", "0", "0.5")};
+  for (const std::string& text : bad) {
     const auto read = parse_decision(text);
     ASSERT_FALSE(read.has_value()) << text;
     EXPECT_EQ(read.error().code, Code::Corruption);

@@ -194,11 +194,13 @@ std::vector<Duration> Fields::durations(const char* name, const Range& range) {
 }
 
 void Fields::refuse_others() {
-  for (const auto& [name, value] : object_->members) {
+  for (std::size_t i = 0; i < object_->names.size(); ++i) {
+    const std::string& name = object_->names[i];
     if (std::ranges::find(known_, name) != known_.end()) continue;
     const std::string meant = nearest(name, known_);
-    reader_.wrong(value.line, cat(path_of(name), " is unknown"),
-                  meant.empty() ? cat("there are ", join(known_)) : cat("did you mean ", meant, "?"));
+    reader_.wrong(
+        object_->elements[i].line, cat(path_of(name), " is unknown"),
+        meant.empty() ? cat("there are ", join(known_)) : cat("did you mean ", meant, "?"));
     return;
   }
 }
@@ -238,8 +240,9 @@ Distribution Reader::distribution(Fields fields) {
     made = tail;
   } else if (kind == "pareto") {
     made = Pareto{.scale = duration("scale", kStep),
-                  .alpha = fields.needed("alpha", {1.01, 1000, "1.01 to 1000; the mean is "
-                                                               "scale * alpha / (alpha - 1)"})};
+                  .alpha = fields.needed("alpha", {1.01, 1000,
+                                                   "1.01 to 1000; the mean is "
+                                                   "scale * alpha / (alpha - 1)"})};
   } else if (kind == "trace") {
     std::vector<Duration> steps = fields.durations("steps", kStep);
     if (!steps.empty()) made = trace_of(std::move(steps));
@@ -293,8 +296,8 @@ std::vector<SlowPhase> Reader::slow(Fields& worker) {
 Straggler Reader::straggler(Fields fields) {
   Straggler straggler{.probability = fields.needed("probability", kShare),
                       .factor = fields.needed("factor", kFactor),
-                      .steps = static_cast<std::uint64_t>(fields.number(
-                          "steps", {1, 1e9, "a whole number, 1 to 1e9", true}, 1))};
+                      .steps = static_cast<std::uint64_t>(
+                          fields.number("steps", {1, 1e9, "a whole number, 1 to 1e9", true}, 1))};
   fields.refuse_others();
   return straggler;
 }
@@ -332,7 +335,8 @@ std::vector<PresenceSpec> Reader::presence(Fields& worker) {
   std::vector<Fields> all = worker.objects("presence");
   if (all.empty()) return {once};
   if (once.joins != 0 || once.leaves) {
-    worker.wrong("presence", "and joins, leaves or dies are both there", "say it in presence alone");
+    worker.wrong("presence", "and joins, leaves or dies are both there",
+                 "say it in presence alone");
   }
   std::vector<PresenceSpec> presence;
   for (Fields& fields : all) {
@@ -340,7 +344,8 @@ std::vector<PresenceSpec> Reader::presence(Fields& worker) {
     if (!presence.empty()) {
       const auto& left = presence.back().leaves;
       if (!left) {
-        fields.wrong("joins", "comes after a stay without end", "say when the one before it leaves");
+        fields.wrong("joins", "comes after a stay without end",
+                     "say when the one before it leaves");
       } else if (next.joins <= *left) {
         fields.wrong("joins", "is not above the end of the stay before it", "put them in order");
       }

@@ -1,4 +1,5 @@
-// Each byte string is read as a cluster file, a matrix and a run. What is accepted can be simulated.
+// Each byte string is read as a cluster file, a matrix and a run. What is accepted can be
+// simulated.
 
 #include <cmath>
 #include <cstddef>

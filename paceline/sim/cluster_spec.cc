@@ -49,9 +49,8 @@ void put(const ClusterSpec& cluster, Scenario& scenario) {
     is_late = is_late || worker.presence.front().joins > 0;
     if (worker.link) {
       scenario.links.resize(cluster.workers.size());
-      scenario.links[w] =
-          LinkOptions{.latency = from_seconds(worker.link->latency),
-                      .bytes_per_second = bytes_per_second(worker.link->bandwidth)};
+      scenario.links[w] = LinkOptions{.latency = from_seconds(worker.link->latency),
+                                      .bytes_per_second = bytes_per_second(worker.link->bandwidth)};
     }
     for (const PauseSpec& pause : worker.pauses) {
       scenario.faults.push_back({.kind = Fault::Kind::Pause,

@@ -17,10 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace paceline::sim {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 ClusterSpec parsed(std::string_view json) {
   auto cluster = parse_cluster(json, "c.json");
@@ -245,7 +245,9 @@ TEST(EndTimes, DifferencesAreTheSteps) {
 }
 
 TEST(EndTimes, BadOnesAreRefusedWithLineAndValue) {
-  const auto refused = [](const char* text) { return to_string(parse_end_times(text, "e").error()); };
+  const auto refused = [](const char* text) {
+    return to_string(parse_end_times(text, "e").error());
+  };
   EXPECT_THAT(refused("1 2 3\n1 2\n"), HasSubstr("e:2: this row has 2 ends, the first has 3"));
   EXPECT_THAT(refused("1 2\n1 x\n"), HasSubstr("e:2: value 2 is 'x', no number"));
   EXPECT_THAT(refused("1 2\n2 nan\n"), HasSubstr("e:2: value 2 is nan"));
@@ -280,7 +282,8 @@ TEST(Run, WhatWasRecordedReplays) {
   for (const char* policy : {"bsp", "asp", "ssp:3", "elastic_bsp:15"}) {
     std::stringstream decisions;
     Experiment recorded = experiment_of(parsed(R"({"workers": [{"step": 1, "jitter": 0.3},
-      {"step": {"distribution": "lognormal", "mean": 1.5, "sigma": 0.5}}, {"step": 2}]})"), policy);
+      {"step": {"distribution": "lognormal", "mean": 1.5, "sigma": 0.5}}, {"step": 2}]})"),
+                                        policy);
     recorded.decisions = [&](std::size_t, std::string_view line) { decisions << line << '\n'; };
     const Outcome first = outcome_of(recorded);
     const auto cluster = cluster_of_run(decisions, "runs/r7/decisions.jsonl");
@@ -294,7 +297,8 @@ TEST(Run, WhatWasRecordedReplays) {
 TEST(Run, ComingAndGoingIsPartOfIt) {
   std::stringstream decisions;
   Experiment recorded = experiment_of(parsed(R"({"workers": [{"step": 1},
-      {"step": 2, "presence": [{"dies": 10.5}, {"joins": 20}]}, {"step": 1, "joins": 5.25}]})"), "asp");
+      {"step": 2, "presence": [{"dies": 10.5}, {"joins": 20}]}, {"step": 1, "joins": 5.25}]})"),
+                                      "asp");
   recorded.decisions = [&](std::size_t, std::string_view line) { decisions << line << '\n'; };
   const Outcome first = outcome_of(recorded);
   EXPECT_EQ(first.failures, 1U);
@@ -389,7 +393,8 @@ TEST(Profiles, HaveTheRatiosTheyAreNamedFor) {
 // Whatever compiler and sanitizers: the bytes of decisions.jsonl. They change when a policy, the
 // roles' order of events or the simulator's chance changes, and only then.
 TEST(Golden, DecisionsOfEveryPolicyAndDistribution) {
-  const ClusterSpec cluster = parsed(R"({"service_time": 0.01, "network": {"latency": 0.002, "bandwidth": 1e8},
+  const ClusterSpec cluster =
+      parsed(R"({"service_time": 0.01, "network": {"latency": 0.002, "bandwidth": 1e8},
     "workers": [{"step": 1, "jitter": 0.2},
       {"step": {"distribution": "uniform", "low": 0.5, "high": 2}},
       {"step": {"distribution": "normal", "mean": 1, "sigma": 0.4}},
@@ -400,9 +405,14 @@ TEST(Golden, DecisionsOfEveryPolicyAndDistribution) {
       {"step": {"distribution": "trace", "steps": [1, 2, 0.25]}, "drift": {"per_second": 0.01},
        "slow": {"factor": 2, "until": 5, "every": 20}}]})");
   const std::pair<const char*, const char*> golden[] = {
-      {"bsp", "3209d15258e372a8af167f7fb21366f1fddef7b1eaf0a5c2f0184b50a5685126"},          {"asp", "a77eb6e45b37d1f6c2a26797a9d6651d0a5a77e43266dab8c86908da74817b66"},          {"ssp:3", "43f3a86e5dc80f0f97959530f82e73e8faafa435b762f901c865acda4355fa53"},
-      {"dssp:3-15", "151b4d7ebcb1fdb5f1793c3c56675fd36b980a7a4d73d018ce9640e95c753104"},    {"dssp_literal:3-15", "f1729470354e4249708867763180723867174000eced315585f322da7309e52c"}, {"elastic_bsp:15", "a4c06da1d7190a918ef755e2254644ed74bb05b4465777241ac8ccd6a35555ba"},
-      {"elastic_bsp:15,predictor=last", "8a035277ca645677ae3562e988389197e520cc879277c3b95521f21a3f974b63"},
+      {"bsp", "3209d15258e372a8af167f7fb21366f1fddef7b1eaf0a5c2f0184b50a5685126"},
+      {"asp", "a77eb6e45b37d1f6c2a26797a9d6651d0a5a77e43266dab8c86908da74817b66"},
+      {"ssp:3", "43f3a86e5dc80f0f97959530f82e73e8faafa435b762f901c865acda4355fa53"},
+      {"dssp:3-15", "151b4d7ebcb1fdb5f1793c3c56675fd36b980a7a4d73d018ce9640e95c753104"},
+      {"dssp_literal:3-15", "f1729470354e4249708867763180723867174000eced315585f322da7309e52c"},
+      {"elastic_bsp:15", "a4c06da1d7190a918ef755e2254644ed74bb05b4465777241ac8ccd6a35555ba"},
+      {"elastic_bsp:15,predictor=last",
+       "8a035277ca645677ae3562e988389197e520cc879277c3b95521f21a3f974b63"},
   };
   for (const auto& [policy, hash] : golden) {
     EXPECT_EQ(outcome_of(experiment_of(cluster, policy)).decisions_sha256, hash) << policy;
@@ -411,8 +421,8 @@ TEST(Golden, DecisionsOfEveryPolicyAndDistribution) {
 
 TEST(Corpus, IsReadOrRefused) {
   std::size_t files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(PACELINE_CORPUS) / "cluster_fuzz")) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(PACELINE_CORPUS) / "cluster_fuzz")) {
     std::ifstream in(entry.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -71,10 +71,12 @@ class Builder {
   bool key(string_t& name) {
     LinedJson& object = *open_.back();
     const bool is_known = object.find(name) != nullptr;
-    object.members.emplace_back(std::move(name), LinedJson{.line = line()});
+    object.names.push_back(std::move(name));
+    object.elements.push_back({.line = line()});
     if (is_known) return wrong(cat(path(), " is there twice"), "leave one of them out");
-    if (object.members.size() <= kMostMembers) return true;
-    return wrong(cat(path(), " is one field too many"), cat("an object has at most ", kMostMembers));
+    if (object.names.size() <= kMostMembers) return true;
+    return wrong(cat(path(), " is one field too many"),
+                 cat("an object has at most ", kMostMembers));
   }
 
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
@@ -107,8 +109,8 @@ class Builder {
         // An element that is open itself is there already.
         const bool is_open = value != open_.back();
         path += cat("[", value->elements.size() - (is_open ? 1 : 0), "]");
-      } else if (!value->members.empty()) {
-        path += cat(path.empty() ? "" : ".", value->members.back().first);
+      } else if (!value->names.empty()) {
+        path += cat(path.empty() ? "" : ".", value->names.back());
       }
     }
     return path;
@@ -124,7 +126,7 @@ class Builder {
   LinedJson& place() {
     if (open_.empty()) return root_;
     LinedJson& in = *open_.back();
-    if (in.kind == Kind::Object) return in.members.back().second;
+    if (in.kind == Kind::Object) return in.elements.back();
     return in.elements.emplace_back();
   }
 
@@ -160,8 +162,9 @@ class Builder {
 }  // namespace
 
 const LinedJson* LinedJson::find(std::string_view name) const {
-  const auto found = std::ranges::find(members, name, &std::pair<std::string, LinedJson>::first);
-  return found == members.end() ? nullptr : &found->second;
+  const auto found = std::ranges::find(names, name);
+  return found == names.end() ? nullptr
+                              : &elements[static_cast<std::size_t>(found - names.begin())];
 }
 
 Result<LinedJson> parse_lined(std::string_view json, const std::string& file) {
@@ -176,12 +179,18 @@ Result<LinedJson> parse_lined(std::string_view json, const std::string& file) {
 
 std::string_view name_of(LinedJson::Kind kind) {
   switch (kind) {
-    case Kind::Null: return "null";
-    case Kind::Bool: return "true or false";
-    case Kind::Number: return "a number";
-    case Kind::Text: return "a text";
-    case Kind::Array: return "a list";
-    case Kind::Object: return "an object";
+    case Kind::Null:
+      return "null";
+    case Kind::Bool:
+      return "true or false";
+    case Kind::Number:
+      return "a number";
+    case Kind::Text:
+      return "a text";
+    case Kind::Array:
+      return "a list";
+    case Kind::Object:
+      return "an object";
   }
   return "";
 }

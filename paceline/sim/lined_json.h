@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "paceline/base/result.h"
@@ -20,8 +19,8 @@ struct LinedJson {
   bool truth = false;
   double number = 0;  // finite
   std::string text;
-  std::vector<LinedJson> elements;
-  std::vector<std::pair<std::string, LinedJson>> members;  // in their order, each name once
+  std::vector<LinedJson> elements;  // of a list or an object, in their order
+  std::vector<std::string> names;   // [elements] of an object's, each once
 
   const LinedJson* find(std::string_view name) const;
 };

@@ -52,7 +52,8 @@ ClusterSpec two_sites() {
   ClusterSpec cluster = equal_cluster(8);
   cluster.name = "two_sites";
   cluster.doc =
-      "Four beside the servers (0.2 ms, 10 Gb/s), four far away (40 ms, 100 Mb/s); a model of 4 MB.";
+      "Four beside the servers (0.2 ms, 10 Gb/s), four far away (40 ms, 100 Mb/s); a model of 4 "
+      "MB.";
   cluster.network = {.latency = 0.0002, .bandwidth = 1.25e9};
   for (std::size_t w = 4; w < cluster.workers.size(); ++w) {
     cluster.workers[w].link = {.latency = 0.04, .bandwidth = 12.5e6};

@@ -39,7 +39,7 @@ class Recording {
 
   std::map<std::uint32_t, Recorded> workers_;
   std::optional<Time> start_;  // of the first release
-  Time last_begun_{};            // of the steps that were pushed
+  Time last_begun_{};          // of the steps that were pushed
   Time last_{};
 };
 
@@ -90,9 +90,8 @@ Result<ClusterSpec> Recording::cluster(const std::string& where) && {
   ClusterSpec cluster{.name = name_of(where), .doc = "Recorded."};
   for (auto& [id, worker] : workers_) {
     if (worker.steps.empty()) continue;
-    cluster.workers.push_back(
-        {.speed = {.step = trace_of(std::move(worker.steps))},
-         .presence = tidy(worker.presence, since_start(last_begun_))});
+    cluster.workers.push_back({.speed = {.step = trace_of(std::move(worker.steps))},
+                               .presence = tidy(worker.presence, since_start(last_begun_))});
   }
   if (!cluster.workers.empty()) return cluster;
   return fail(Code::InvalidArgument, "no worker pushes in it",
@@ -111,8 +110,9 @@ Result<ClusterSpec> parse_end_times(std::string_view text, const std::string& wh
       return fail(Code::InvalidArgument, std::move(what), std::move(fix), cat(where, ":", w + 1));
     };
     if (rows[w].size() != rows.front().size()) {
-      return wrong(cat("this row has ", rows[w].size(), " ends, the first has ", rows.front().size()),
-                   "give as many to each worker");
+      return wrong(
+          cat("this row has ", rows[w].size(), " ends, the first has ", rows.front().size()),
+          "give as many to each worker");
     }
     std::vector<Duration> steps;
     double last = 0;

@@ -18,7 +18,10 @@ TEST(EndTimes, ARowIsAWorker) {
 }
 
 TEST(EndTimes, AByteOrderMarkIsNoPartOfIt) {
-  const auto ends = parse_end_times("\xEF\xBB\xBF" "1 2\n", "e");
+  const auto ends = parse_end_times(
+      "\xEF\xBB\xBF"
+      "1 2\n",
+      "e");
   ASSERT_TRUE(ends.has_value()) << to_string(ends.error());
   EXPECT_THAT(ends->ends, ElementsAre(1, 2));
 }

@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
-"""Plants bugs in paceline/sync, one at a time, and sees whether its tests find them.
+"""Plants bugs in paceline/sync and sees whether its tests find them.
 
-Works on a copy in a temporary folder (or the one named with --dir, kept for the next call):
     tests/planted/sync.py [--only WORD] [--dir FOLDER]
-Each bug is one replacement in one file. A bug is found if sync_test fails, or does not end. Those
-that no test can find because they change nothing are not in the list.
 """
 
-import argparse
-import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import planted
 
 # file in paceline/sync, what stands there, what a slip would make of it
 BUGS = [
@@ -110,80 +102,5 @@ BUGS = [
     ("registry.cc", "before.find(':') == std::string::npos ? \":\" : \",\"", "\",\""),
 ]
 
-CMAKE = """cmake_minimum_required(VERSION 3.25)
-project(Planted LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(PACELINE_SANITIZE "" CACHE STRING "")
-list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_SOURCE_DIR}/cmake)
-include(CTest)
-include(GNUInstallDirs)
-include(paceline_build)
-add_subdirectory(paceline/base)
-add_subdirectory(paceline/sync)
-"""
-
-
-def build(tree):
-    done = subprocess.run(["cmake", "--build", tree / "build", "--target", "sync_test", "-j2"],
-                          capture_output=True, text=True, check=False)
-    return done.returncode == 0, done.stdout
-
-
-def test(tree):
-    try:
-        done = subprocess.run([tree / "build/paceline/sync/sync_test", "--gtest_brief=1",
-                               "--gtest_fail_fast"], capture_output=True, text=True, timeout=120,
-                              check=False)
-    except subprocess.TimeoutExpired:
-        return "does not end"
-    if done.returncode == 0:
-        return ""
-    failed = [line.split()[3].rstrip(",") for line in done.stdout.splitlines()
-              if line.startswith("[  FAILED  ]") and len(line.split()) > 3]
-    return failed[0] if failed else f"aborts ({done.returncode})"
-
-
-def copy_tree(tree):
-    for part in ("cmake", "paceline/base", "paceline/sync", "tests/transcripts"):
-        # With new times, else the build would keep what it made of the bug before.
-        shutil.copytree(ROOT / part, tree / part, dirs_exist_ok=True, copy_function=shutil.copy)
-    (tree / "CMakeLists.txt").write_text(CMAKE)
-    subprocess.run(["cmake", "-G", "Ninja", "-S", tree, "-B", tree / "build",
-                    "-DCMAKE_CXX_FLAGS=-O1 -w"], check=True, capture_output=True)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="bugs whose file or text has this word")
-    parser.add_argument("--dir", help="work here and leave it")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        tree = pathlib.Path(arguments.dir or temporary)
-        copy_tree(tree)
-        built, output = build(tree)
-        if not built or test(tree):
-            print(output[-2000:], "\nthe tree as it is does not pass its tests", sep="")
-            return 1
-        missed = 0
-        bugs = [bug for bug in BUGS if any(arguments.only in part for part in bug)]
-        for name, old, new in bugs:
-            path = tree / "paceline/sync" / name
-            right = path.read_text()
-            shown = f"{name}: {' '.join(old.split())[:60]} -> {' '.join(new.split())[:50] or 'nothing'}"
-            if right.count(old) != 1:
-                print(f"STALE   {shown}: stands there {right.count(old)} times", flush=True)
-                missed += 1
-                continue
-            path.write_text(right.replace(old, new))
-            built, output = build(tree)
-            by = test(tree) if built else "the compiler"
-            path.write_text(right)
-            missed += not by
-            print(f"{'found  ' if by else 'MISSED '} {shown}" + (f"  [{by}]" if by else ""), flush=True)
-        print(f"{len(bugs) - missed} of {len(bugs)} planted bugs found")
-        return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(planted.main(__doc__, BUGS, ["base", "sync"], ["tests/transcripts"]))
