@@ -45,10 +45,9 @@ Status check_policies(const std::vector<std::string>& policies) {
 // The file that was asked for; with several policies, each has its own: d.jsonl, d.ssp_3.jsonl.
 std::string decisions_file(const std::string& file, const std::string& policy, bool is_only) {
   if (is_only) return file;
-  std::string name;
-  for (const char c : policy) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   const fs::path path(file);
-  return (path.parent_path() / cat(path.stem().string(), ".", name, path.extension().string()))
+  return (path.parent_path() /
+          cat(path.stem().string(), ".", file_word(policy), path.extension().string()))
       .string();
 }
 

@@ -30,11 +30,12 @@ struct Range {
 struct Frame {
   Range x;
   Range y;
+  double top = kTop;
   double x_at(double value) const {
     return kLeft + (value - x.low) / (x.high - x.low) * (kWidth - kLeft - kRight);
   }
   double y_at(double value) const {
-    return kHeight - kBottom - (value - y.low) / (y.high - y.low) * (kHeight - kTop - kBottom);
+    return kHeight - kBottom - (value - y.low) / (y.high - y.low) * (kHeight - top - kBottom);
   }
 };
 
@@ -62,9 +63,28 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view cs
 }
 
 std::string begin(const ChartText& text) {
-  return cat("<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-label=\"",
-             escape_html(text.title), "\">", label(kLeft, 18, "title", text.title),
-             label((kLeft + kWidth - kRight) / 2, kHeight - 8, "axis mid", text.x));
+  std::string out =
+      cat("<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-label=\"",
+          escape_html(text.title), "\">", label(kLeft, 18, "title", text.title),
+          label((kLeft + kWidth - kRight) / 2, kHeight - 8, "axis mid", text.x));
+  if (!text.y.empty()) {
+    out += cat("<text transform=\"translate(13 ", place((kHeight + kTop - kBottom) / 2),
+               ") rotate(-90)\" class=\"axis mid\">", escape_html(text.y), "</text>");
+  }
+  return out;
+}
+
+// Classes of the nth series: six colours, then the same again, broken or pale.
+std::string colour(std::size_t series) {
+  return cat("s", series % kChartColours, series < kChartColours ? "" : " again");
+}
+
+template <typename Named>
+Legend legend_of(const ChartText& text, std::span<const Named> series) {
+  if (!text.has_legend) return {};
+  std::vector<LegendEntry> entries;
+  for (std::size_t i = 0; i < series.size(); ++i) entries.push_back({colour(i), series[i].name});
+  return legend(entries, kLeft, kTop - 6, kWidth - kLeft - kRight);
 }
 
 std::string y_axis(const ChartText& text, const Frame& frame) {
@@ -92,7 +112,17 @@ std::string empty_chart(const ChartText& text) {
              "</svg>\n");
 }
 
-std::string colour(std::size_t series) { return cat("s", series % kChartColours); }
+std::string band_of(const Frame& frame, const Series& series) {
+  if (series.band.size() != series.points.size() || series.band.empty()) return {};
+  std::string there;
+  std::string back;
+  for (std::size_t i = 0; i < series.band.size(); ++i) {
+    const std::string x = place(frame.x_at(series.points[i].first));
+    there += cat(i == 0 ? "M" : " L", x, " ", place(frame.y_at(series.band[i].second)));
+    back = cat(" L", x, " ", place(frame.y_at(series.band[i].first)), back);
+  }
+  return cat("<path class=\"band\" d=\"", there, back, " Z\"/>");
+}
 
 std::string drawn(const ChartText& text, const Frame& frame, const Series& series,
                   std::size_t index) {
@@ -104,7 +134,8 @@ std::string drawn(const ChartText& text, const Frame& frame, const Series& serie
                 "\" r=\"3\"><title>", escape_html(series.name), ": ", y_text(text, y), " at ",
                 short_number(x), " ", escape_html(text.x), "</title></circle>");
   }
-  return cat("<g class=\"", colour(index), "\"><path d=\"", path, "\"/>", dots, "</g>");
+  return cat("<g class=\"", colour(index), "\">", band_of(frame, series), "<path d=\"", path,
+             "\"/>", dots, "</g>");
 }
 
 // A little air above and below, and never an empty range.
@@ -147,12 +178,18 @@ std::string line_chart(const ChartText& text, std::span<const Series> series,
       x.take(point.first);
       y->take(point.second);
     }
+    for (const auto& [low, high] : one.band) {
+      if (!y) continue;
+      y->take(low);
+      y->take(high);
+    }
   }
   if (!y) return empty_chart(text);
   if (level) y->take(*level);
   if (x.high <= 0) x.high = 1;
-  const Frame frame{x, padded(*y, text.y_percent)};
-  std::string out = begin(text) + y_axis(text, frame) + x_axis(frame);
+  const Legend names = legend_of(text, series);
+  const Frame frame{x, padded(*y, text.y_percent), kTop + names.height};
+  std::string out = begin(text) + names.svg + y_axis(text, frame) + x_axis(frame);
   if (level) {
     const double at = frame.y_at(*level);
     out += line(kLeft, at, kWidth - kRight, at, "level");
@@ -170,8 +207,9 @@ std::string bar_chart(const ChartText& text, std::span<const std::string> groups
   }
   if (groups.empty()) return empty_chart(text);
   y.high = y.high > 0 ? y.high * 1.06 : 1;
-  const Frame frame{{0, static_cast<double>(groups.size())}, y};
-  std::string out = begin(text) + y_axis(text, frame);
+  const Legend names = legend_of(text, series);
+  const Frame frame{{0, static_cast<double>(groups.size())}, y, kTop + names.height};
+  std::string out = begin(text) + names.svg + y_axis(text, frame);
   const double group = frame.x_at(1) - frame.x_at(0);
   const double bar = group * 0.8 / static_cast<double>(std::max<std::size_t>(series.size(), 1));
   const std::size_t every = (groups.size() + kGroupLabels - 1) / kGroupLabels;
@@ -195,6 +233,72 @@ std::string bar_chart(const ChartText& text, std::span<const std::string> groups
   return out + "</svg>\n";
 }
 
+Legend legend(std::span<const LegendEntry> entries, double left, double top, double width) {
+  constexpr double kRow = 17;
+  constexpr double kLetter = 6.6;  // a generous mean of 12 px sans-serif
+  constexpr std::size_t kLongest = 48;
+  Legend made;
+  double x = left;
+  double y = top;
+  for (const LegendEntry& entry : entries) {
+    const std::string name =
+        entry.name.size() <= kLongest ? entry.name : cat(entry.name.substr(0, kLongest), "...");
+    const double needs = 34 + kLetter * static_cast<double>(name.size());
+    if (x > left && x + needs > left + width) {
+      x = left;
+      y += kRow;
+    }
+    made.svg += cat("<rect class=\"", entry.css, "\" x=\"", place(x), "\" y=\"", place(y),
+                    "\" width=\"11\" height=\"11\"/>", label(x + 16, y + 10, "axis", name));
+    x += needs;
+  }
+  if (!entries.empty()) made.height = y - top + kRow;
+  return made;
+}
+
+std::string chart_style(bool is_for_paper) {
+  std::string out = ":root { --ink: #1b1f24; --dim: #4c545d; --line: #dfe3e8; --card: #ffffff;\n";
+  out +=
+      "  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #a8508a; --s4: #b07d00; --s5: "
+      "#3b8fc4;\n";
+  out += "  --compute: #0072b2; --push: #009e73; --pull: #8fcdf2; --wait: #f0a04a; }\n";
+  if (!is_for_paper) {
+    out += R"(:root { color-scheme: light dark; --dim: #5d6670; --card: #f7f8fa; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --dim: #9aa4ae; --line: #343a41;
+  --card: #1c2024;
+  --s0: #56b4e9; --s1: #ff8c42; --s2: #3ccf9f; --s3: #e296c4; --s4: #f0c04a; --s5: #9ad0f5;
+  --compute: #2f8fd0; --push: #3ccf9f; --pull: #b9e0f7; --wait: #c9762a; } }
+)";
+  }
+  out += R"(svg { background: var(--card); }
+svg text { fill: var(--dim); font: 12px system-ui, "Helvetica Neue", Arial, sans-serif; }
+svg text.title { fill: var(--ink); font-size: 14px; font-weight: 600; }
+.mid { text-anchor: middle; } .end { text-anchor: end; }
+.grid { stroke: var(--line); } .frame { stroke: var(--dim); }
+.level { stroke: var(--dim); stroke-dasharray: 5 4; }
+svg path { fill: none; stroke-width: 2; stroke-linejoin: round; }
+g path { stroke: var(--c); } g circle, rect { fill: var(--c); }
+g path.band { fill: var(--c); fill-opacity: .16; stroke: none; }
+g.again path { stroke-dasharray: 6 3; } rect.again { fill-opacity: .5; }
+.barrier { stroke: var(--ink); stroke-width: 1.2; }
+)";
+  for (std::size_t i = 0; i < kChartColours; ++i) {
+    out += cat(".s", i, " { --c: var(--s", i, "); }\n");
+  }
+  for (const char* kind : {"compute", "push", "pull", "wait"}) {
+    out += cat(".", kind, " { --c: var(--", kind, "); }\n");
+  }
+  return out;
+}
+
+std::string standalone(std::string_view svg) {
+  constexpr std::string_view kOpen = "<svg ";
+  const std::size_t body = svg.find('>') + 1;
+  return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" ",
+             svg.substr(kOpen.size(), body - kOpen.size()), "<style>", chart_style(true),
+             "</style>", svg.substr(body));
+}
+
 std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -211,8 +315,8 @@ std::string escape_html(std::string_view text) {
       case '"':
         out += "&quot;";
         break;
-      default:
-        out += c;
+      default:  // no control character may stand in XML
+        out += static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' ? ' ' : c;
     }
   }
   return out;

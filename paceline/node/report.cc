@@ -11,12 +11,8 @@ namespace paceline::node {
 namespace {
 
 constexpr std::string_view kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --dim: #5d6670; --line: #dfe3e8; --page: #ffffff;
-  --card: #f7f8fa; --bad: #b3261e;
-  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #a8508a; --s4: #b07d00; --s5: #3b8fc4; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --dim: #9aa4ae; --line: #343a41;
-  --page: #14171a; --card: #1c2024; --bad: #ff8a80;
-  --s0: #56b4e9; --s1: #ff8c42; --s2: #3ccf9f; --s3: #e296c4; --s4: #f0c04a; --s5: #9ad0f5; } }
+:root { --page: #ffffff; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --page: #14171a; --bad: #ff8a80; } }
 body { margin: 0 auto; padding: 1.5rem; max-width: 78rem; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
@@ -26,29 +22,13 @@ th, td { padding: .35rem .8rem .35rem 0; text-align: left; border-bottom: 1px so
   white-space: nowrap; } th { color: var(--dim); font-weight: 500; }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .8rem 0 0; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: 2px;
-  margin-right: .4rem; vertical-align: -1px; }
+  margin-right: .4rem; vertical-align: -1px; background: var(--c); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; margin-top: 1rem; }
-svg { width: 100%; height: auto; background: var(--card); border-radius: 8px; }
-svg text { fill: var(--dim); font: 12px system-ui, sans-serif; }
-svg text.title { fill: var(--ink); font-size: 14px; font-weight: 600; }
-.mid { text-anchor: middle; } .end { text-anchor: end; }
-.grid { stroke: var(--line); } .frame { stroke: var(--dim); }
-.level { stroke: var(--dim); stroke-dasharray: 5 4; }
-svg path { fill: none; stroke-width: 2; stroke-linejoin: round; }
+svg { width: 100%; height: auto; border-radius: 8px; }
 pre { background: var(--card); padding: 1rem; border-radius: 8px; overflow-x: auto; }
 summary { cursor: pointer; }
 )";
-
-std::string colours() {
-  std::string out;
-  for (std::size_t i = 0; i < kChartColours; ++i) {
-    out += cat(".s", i, " { --c: var(--s", i, "); }\n");
-  }
-  return out +
-         "g path { stroke: var(--c); } g circle, rect { fill: var(--c); } "
-         ".legend i { background: var(--c); }\n";
-}
 
 // ---- what each run is called: its policy, and what tells it from the others ----
 
@@ -293,17 +273,20 @@ std::string subtitle(const Json& summary) {
 
 }  // namespace
 
+std::string page(std::string_view title, std::string_view body) {
+  return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n",
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+             "<title>Paceline: ", title, "</title>\n<style>", chart_style(false), kStyle,
+             "</style></head>\n<body>\n", body, "</body></html>\n");
+}
+
 std::string report_html(std::span<const ReportRun> runs) {
   if (runs.empty()) return {};
   const std::vector<std::string> names = names_of(runs);
   const std::string title = escape_html(join(names, " against "));
-  return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n",
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-             "<title>Paceline: ", title, "</title>\n<style>", kStyle, colours(),
-             "</style></head>\n", "<body>\n<h1>", title, "</h1>\n<p>",
-             escape_html(subtitle(runs.front().summary)), "</p>\n", charts(runs, names),
-             "<h2>Figures</h2>\n", table_of(runs, names), failures(runs, names),
-             configurations(runs, names), "</body></html>\n");
+  return page(title, cat("<h1>", title, "</h1>\n<p>", escape_html(subtitle(runs.front().summary)),
+                         "</p>\n", charts(runs, names), "<h2>Figures</h2>\n", table_of(runs, names),
+                         failures(runs, names), configurations(runs, names)));
 }
 
 }  // namespace paceline::node

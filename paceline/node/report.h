@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,9 @@ struct ReportRun {
   Json summary;             // summary_json
   std::string config_toml;  // as completed; empty: not known
 };
+
+// A page that needs nothing else, in the light and in the dark; title and body are HTML.
+std::string page(std::string_view title, std::string_view body);
 
 // One HTML file that needs nothing else: accuracy and loss drawn over seconds and over samples,
 // waiting and steps of each worker, the figures, failures and configuration; several runs side by

@@ -147,6 +147,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"{\"workers\": [\n{\"step\": 1e9\n}]}", 2, "workers[0].step is 1"},
         Bad{"{\"workers\": [\n{\"step\":\nNaN}]}", 3, "workers[0].step: this is no JSON"},
         Bad{"{\"workers\": [{}, {\n\"step\": 1e999}]}", 2, "workers[1].step: this is no JSON"},
+        Bad{"{\"workers\": [{\"step\": {\"steps\": [1,\nnul]}}]}", 2,
+            "workers[0].step.steps[1]: this is no JSON"},
+        Bad{"{\"workers\": [{\"step\": 1}],\n\"worker\": 3}", 2, "worker is unknown"},
         Bad{"{\"workers\": [\n{\"step\": \"1\"}]}", 2, "workers[0].step is a text, not a number"},
         Bad{"{\"workers\": [\n{\"jitter\": 0.1}]}", 2, "workers[0].step is missing"},
         Bad{"{\"workers\": [\n{\"step\": null}]}", 2, "workers[0].step is missing"},
@@ -314,6 +317,68 @@ TEST(Run, ComingAndGoingIsPartOfIt) {
   EXPECT_EQ(cluster->workers[0].presence.at(0).leaves, std::nullopt);
 }
 
+sync::Event joined(int at, std::uint32_t worker) {
+  return {.now = seconds(at), .what = sync::Joined{WorkerId{worker}}};
+}
+sync::Event left(int at, std::uint32_t worker) {
+  return {.now = seconds(at), .what = sync::Left{WorkerId{worker}}};
+}
+sync::Event pushed(int at, std::uint32_t worker, Incarnation life, Step step) {
+  return {.now = seconds(at), .what = sync::Pushed{{WorkerId{worker}, life, step}}};
+}
+
+ClusterSpec cluster_of(const std::vector<roles::DecisionLine>& lines) {
+  std::stringstream text;
+  for (const roles::DecisionLine& line : lines) text << to_json(line) << '\n';
+  auto cluster = cluster_of_run(text, "d.jsonl");
+  EXPECT_TRUE(cluster.has_value()) << to_string(cluster.error());
+  return cluster ? std::move(*cluster) : ClusterSpec{};
+}
+
+// Neither a step that death cut off nor a second push of the same step is a step.
+TEST(Run, AStepIsFromAReleaseToItsPush) {
+  const auto release = [](std::uint32_t worker) {
+    return sync::Decision{.release = {WorkerId{worker}}};
+  };
+  const ClusterSpec cluster = cluster_of({
+      {joined(0, 0), release(0)},
+      {joined(1, 1), release(1)},
+      {pushed(2, 0, 1, 0), {}},
+      {pushed(3, 0, 1, 1), release(0)},  // not released: no step
+      {left(4, 0), {}},                  // in the middle of one
+      {joined(9, 0), {}},
+      {pushed(10, 0, 2, 0), release(0)},
+      {pushed(13, 0, 2, 1), release(0)},
+      {pushed(14, 1, 1, 0), release(1)},
+      {pushed(18, 1, 1, 1), {}},
+  });
+  ASSERT_EQ(cluster.workers.size(), 2U);
+  EXPECT_EQ(cluster.workers[0].speed.step, trace_of({seconds(2), seconds(3)}));
+  EXPECT_EQ(cluster.workers[1].speed.step, trace_of({seconds(13), seconds(4)}));
+}
+
+// Back at the same instant: as if it had not gone.
+TEST(Run, StaysThatTouchAreOne) {
+  const auto release = [](std::uint32_t worker) {
+    return sync::Decision{.release = {WorkerId{worker}}};
+  };
+  const ClusterSpec cluster = cluster_of({
+      {joined(0, 0), release(0)},
+      {joined(0, 1), release(1)},
+      {left(4, 0), {}},
+      {joined(4, 0), release(0)},
+      {left(8, 0), {}},
+      {joined(12, 0), release(0)},
+      {pushed(14, 0, 3, 0), release(0)},
+      {pushed(20, 1, 1, 0), release(1)},
+      {pushed(24, 1, 1, 1), release(1)},
+  });
+  const std::vector<PresenceSpec>& presence = cluster.workers.at(0).presence;
+  ASSERT_EQ(presence.size(), 2U);
+  EXPECT_EQ(presence[0].leaves, 8);
+  EXPECT_EQ(presence[1].joins, 12);
+}
+
 TEST(Run, ALineThatIsNoneIsNamed) {
   std::istringstream torn("{\"now\": 1, \"event\": \"joi");
   EXPECT_THAT(to_string(cluster_of_run(torn, "d.jsonl").error()), HasSubstr("d.jsonl:1"));
@@ -330,6 +395,7 @@ TEST(Run, ALineThatIsNoneIsNamed) {
 
 TEST(Put, EverythingReachesTheScenario) {
   Scenario scenario;
+  scenario.speeds.resize(7);
   put(parsed(R"({"servers": 3, "service_time": 0.25, "network": {"latency": 0.5, "bandwidth": 1000},
     "workers": [{"step": 1}, {"step": 2, "network": {"latency": 0.125}, "pauses": {"at": 3, "for": 4},
                  "presence": [{"joins": 1, "leaves": 5}, {"joins": 8, "dies": 9}]}]})"),
@@ -340,6 +406,7 @@ TEST(Put, EverythingReachesTheScenario) {
   EXPECT_EQ(scenario.network.latency, milliseconds(500));
   EXPECT_EQ(scenario.network.jitter, Duration{});
   EXPECT_EQ(scenario.network.bytes_per_second, 1000U);
+  EXPECT_EQ(scenario.speeds.size(), 2U);
   EXPECT_EQ(scenario.speeds.at(1).step, Constant{seconds(2)});
   EXPECT_FALSE(scenario.links.at(0).has_value());
   EXPECT_EQ(scenario.links.at(1)->latency, milliseconds(125));

@@ -75,6 +75,21 @@ TEST(Compare, StepsAreAWorkersAndMakeThatManyPushesInAll) {
   }
   EXPECT_THAT(comparison.policies[0].outcomes[0].steps, ElementsAre(60, 60, 60, 60));
   EXPECT_GT(comparison.policies[1].outcomes[0].steps[0], 70U);
+  EXPECT_EQ(comparison.policies[0].outcomes[0].clock_gap_max, 1U);
+  EXPECT_GT(comparison.policies[1].outcomes[0].clock_gap_max, 20U);
+}
+
+TEST(Compare, ASeedIsThatOfTheSpeedsAndOfTheBatches) {
+  Experiment experiment = plain({"asp"});
+  experiment.seeds = 2;
+  const PolicyOutcome speeds = compared(experiment).policies[0];
+  EXPECT_NE(speeds.outcomes[0].seconds, speeds.outcomes[1].seconds);
+}
+
+TEST(Compare, ABarrierIsAnUpdateOfMoreThanOne) {
+  Experiment experiment = plain({"asp"});
+  experiment.timeline = true;
+  EXPECT_TRUE(compared(experiment).policies[0].timeline.barriers.empty());
 }
 
 TEST(Compare, DependsOnTheExperimentAlone) {
@@ -200,6 +215,13 @@ TEST(Train, GivesAccuracyAgainstVirtualSeconds) {
   }
   EXPECT_LT(*comparison.policies[1].outcomes[0].seconds_to_target,
             *comparison.policies[0].outcomes[0].seconds_to_target);
+}
+
+TEST(Train, ASeedDrawsOtherBatches) {
+  Experiment experiment = trained({"bsp"});
+  experiment.seeds = 2;
+  const PolicyOutcome policy = compared(experiment).policies[0];
+  EXPECT_NE(policy.outcomes[0].test_accuracy, policy.outcomes[1].test_accuracy);
 }
 
 TEST(Train, ASourceThatFailsEndsTheComparisonWithItsWords) {
