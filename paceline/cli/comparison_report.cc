@@ -24,10 +24,10 @@ using sim::PolicyOutcome;
 using sim::Segment;
 using sim::Spread;
 
-constexpr std::size_t kRowsShown = 16;      // workers of a timeline, groups of bars
-constexpr double kStepsShown = 24;          // of the slowest worker, in a timeline
+constexpr std::size_t kRowsShown = 16;  // workers of a timeline, groups of bars
+constexpr double kStepsShown = 24;      // of the slowest worker, in a timeline
 constexpr std::size_t kSegmentsShown = 4000;
-constexpr std::size_t kCurvePoints = 400;   // of each policy
+constexpr std::size_t kCurvePoints = 400;  // of each policy
 constexpr std::size_t kStalenessBars = 24;
 
 std::string percent(double share, int digits = 1) { return cat(fixed(100 * share, digits), " %"); }
@@ -40,9 +40,8 @@ std::vector<std::string> names_of(const Comparison& comparison) {
 
 template <typename Figure>
 Spread spread(const PolicyOutcome& policy, Figure figure) {
-  return spread_of(policy, [&](const Outcome& outcome) -> std::optional<double> {
-    return figure(outcome);
-  });
+  return spread_of(
+      policy, [&](const Outcome& outcome) -> std::optional<double> { return figure(outcome); });
 }
 
 // ---- timelines ----
@@ -118,19 +117,20 @@ class TimelineChart {
     const double top = 28 + legend.height + 6;
     const double bottom = top + kRow * static_cast<double>(rows_.size());
     return cat("<svg viewBox=\"0 0 ", kWidth, " ", place(bottom + 44),
-               "\" role=\"img\" aria-label=\"", escape_html(title),
-               "\"><text x=\"62.0\" y=\"18.0\" class=\"title\">", escape_html(title), "</text>",
-               legend.svg, axis(bottom), workers(top), segments(top), barriers(top, bottom),
-               "</svg>\n");
+               "\" role=\"img\" aria-label=\"", escape_html(title), "\"><text x=\"", kLeft,
+               "\" y=\"18.0\" class=\"title\">", escape_html(title), "</text>", legend.svg,
+               axis(bottom), workers(top), segments(top), barriers(top, bottom), "</svg>\n");
   }
 
  private:
   static constexpr double kWidth = 960;
-  static constexpr double kLeft = 62;
+  static constexpr double kLeft = 92;  // "worker 999999"
   static constexpr double kRight = 22;
   static constexpr double kRow = 17;
 
-  double x_at(double seconds) const { return kLeft + seconds / window_ * (kWidth - kLeft - kRight); }
+  double x_at(double seconds) const {
+    return kLeft + seconds / window_ * (kWidth - kLeft - kRight);
+  }
 
   bool is_shown(const Segment& segment) const {
     return segment.begin < window_ && std::ranges::binary_search(rows_, segment.worker);
@@ -154,10 +154,10 @@ class TimelineChart {
     std::string out;
     for (const double tick : node::ticks(0, window_, 10)) {
       const std::string x = place(x_at(tick));
-      out += cat("<line x1=\"", x, "\" y1=\"", place(bottom), "\" x2=\"", x, "\" y2=\"",
-                 place(bottom + 4), "\" class=\"frame\"/><text x=\"", x, "\" y=\"",
-                 place(bottom + 17), "\" class=\"axis mid\">", to_text(std::round(tick * 1e6) / 1e6),
-                 "</text>");
+      out +=
+          cat("<line x1=\"", x, "\" y1=\"", place(bottom), "\" x2=\"", x, "\" y2=\"",
+              place(bottom + 4), "\" class=\"frame\"/><text x=\"", x, "\" y=\"", place(bottom + 17),
+              "\" class=\"axis mid\">", to_text(std::round(tick * 1e6) / 1e6), "</text>");
     }
     return cat(out, "<text x=\"", place((kLeft + kWidth - kRight) / 2), "\" y=\"",
                place(bottom + 36),
@@ -168,9 +168,9 @@ class TimelineChart {
   std::string workers(double top) const {
     std::string out;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      out += cat("<text x=\"", kLeft - 8, "\" y=\"",
-                 place(top + kRow * static_cast<double>(i) + 12), "\" class=\"axis end\">worker ",
-                 rows_[i], "</text>");
+      out +=
+          cat("<text x=\"", kLeft - 8, "\" y=\"", place(top + kRow * static_cast<double>(i) + 12),
+              "\" class=\"axis end\">worker ", rows_[i], "</text>");
     }
     return out;
   }
@@ -272,9 +272,11 @@ std::string waiting_chart(const Comparison& comparison) {
   std::vector<std::string> groups;
   std::vector<Bars> bars;
   const bool is_each = comparison.workers <= kRowsShown;
-  constexpr std::pair<const char*, double> kRanks[] = {
-      {"the least", 0}, {"a quarter below", 0.25}, {"median", 0.5}, {"a quarter above", 0.75},
-      {"the most", 1}};
+  constexpr std::pair<const char*, double> kRanks[] = {{"the least", 0},
+                                                       {"a quarter below", 0.25},
+                                                       {"median", 0.5},
+                                                       {"a quarter above", 0.75},
+                                                       {"the most", 1}};
   if (is_each) {
     for (std::uint32_t w = 0; w < comparison.workers; ++w) groups.push_back(cat("worker ", w));
   } else {
@@ -312,11 +314,11 @@ std::map<std::uint64_t, std::uint64_t> staleness_of(const PolicyOutcome& policy)
   return counts;
 }
 
-// Versions a bar: 1, 2, 5, 10, ... such that 99.5 % of each policy's pushes find a place.
+// Versions a bar: 1, 2, 5, 10, ... such that 98 % of each policy's pushes find a place.
 std::uint64_t bar_width(const Comparison& comparison) {
   std::uint64_t largest = 0;
   for (const PolicyOutcome& policy : comparison.policies) {
-    largest = std::max(largest, roles::quantile(staleness_of(policy), 0.995));
+    largest = std::max(largest, roles::quantile(staleness_of(policy), 0.98));
   }
   std::uint64_t width = 1;
   for (std::uint64_t power = 1; width * kStalenessBars <= largest; power *= 10) {
@@ -339,8 +341,8 @@ std::string staleness_chart(const Comparison& comparison) {
     double total = 0;
     for (const auto& [versions, pushes] : counts) total += static_cast<double>(pushes);
     for (const auto& [versions, pushes] : counts) {
-      const auto bar = static_cast<std::size_t>(
-          std::min<std::uint64_t>(versions / width, kStalenessBars));
+      const auto bar =
+          static_cast<std::size_t>(std::min<std::uint64_t>(versions / width, kStalenessBars));
       one.values[bar] = one.values[bar].value_or(0) + static_cast<double>(pushes) / total;
       used = std::max(used, bar + 1);
     }
@@ -411,9 +413,8 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       return with_range(spread(p, [](const Outcome& o) { return o.test_accuracy; }), 4);
     });
   }
-  add("steps a second", [](const PolicyOutcome& p) {
-    return with_range(spread(p, sim::steps_per_second), 3);
-  });
+  add("steps a second",
+      [](const PolicyOutcome& p) { return with_range(spread(p, sim::steps_per_second), 3); });
   add("time", [](const PolicyOutcome& p) {
     return with_range(spread(p, [](const Outcome& o) { return o.seconds; }), 1, " s");
   });
@@ -422,10 +423,12 @@ std::vector<Column> columns_of(const Comparison& comparison) {
   });
   add("staleness p50 / p95 / max", staleness_text);
   add("barriers", [](const PolicyOutcome& p) {
-    return with_range(spread(p, [](const Outcome& o) { return static_cast<double>(o.barriers); }), 0);
+    return with_range(spread(p, [](const Outcome& o) { return static_cast<double>(o.barriers); }),
+                      0);
   });
   add("wait for a server", [](const PolicyOutcome& p) {
-    return with_range(spread(p, [](const Outcome& o) { return 1e3 * o.server_queue_seconds; }), 2, " ms");
+    return with_range(spread(p, [](const Outcome& o) { return 1e3 * o.server_queue_seconds; }), 2,
+                      " ms");
   });
   add("pushed", [](const PolicyOutcome& p) {
     return bytes_text(
@@ -441,7 +444,8 @@ std::string table_of(const Comparison& comparison) {
   out += "</tr>\n";
   for (const PolicyOutcome& policy : comparison.policies) {
     out += "<tr>";
-    for (const Column& column : columns) out += cat("<td>", escape_html(column.cell(policy)), "</td>");
+    for (const Column& column : columns)
+      out += cat("<td>", escape_html(column.cell(policy)), "</td>");
     out += "</tr>\n";
   }
   return out + "</table></div>\n";
@@ -487,10 +491,10 @@ std::string answer_of(const Comparison& comparison) {
 std::string subtitle(const Comparison& comparison) {
   return cat(comparison.workers, comparison.workers == 1 ? " worker, " : " workers, ",
              comparison.servers, comparison.servers == 1 ? " server, " : " servers, ",
-             comparison.seeds == 1
-                 ? cat("seed ", comparison.first_seed)
-                 : cat("seeds ", comparison.first_seed, " to ",
-                       comparison.first_seed + comparison.seeds - 1, ": means, and from lowest to highest"),
+             comparison.seeds == 1 ? cat("seed ", comparison.first_seed)
+                                   : cat("seeds ", comparison.first_seed, " to ",
+                                         comparison.first_seed + comparison.seeds - 1,
+                                         ": means, and from lowest to highest"),
              "; virtual time");
 }
 
@@ -525,9 +529,9 @@ std::string file_word(std::string_view policy) {
 std::string comparison_html(const Comparison& comparison) {
   const std::string title =
       escape_html(cat(comparison.cluster, ": ", join(names_of(comparison), ", ")));
-  std::string body = cat("<h1>", escape_html(comparison.cluster), "</h1>\n<p>",
-                         escape_html(subtitle(comparison)), "</p>\n<h2>",
-                         escape_html(answer_of(comparison)), "</h2>\n", table_of(comparison));
+  std::string body =
+      cat("<h1>", escape_html(comparison.cluster), "</h1>\n<p>", escape_html(subtitle(comparison)),
+          "</p>\n<h2>", escape_html(answer_of(comparison)), "</h2>\n", table_of(comparison));
   body += "<div class=\"charts\">\n";
   for (const Picture& chart : charts_of(comparison)) body += chart.svg;
   body += "</div>\n";

@@ -126,12 +126,14 @@ std::string band_of(const Frame& frame, const Series& series) {
 
 std::string drawn(const ChartText& text, const Frame& frame, const Series& series,
                   std::size_t index) {
+  constexpr std::size_t kFew = 40;  // that many dots stand apart
+  const char* radius = series.points.size() > kFew ? "1.5" : "3";
   std::string path;
   std::string dots;
   for (const auto& [x, y] : series.points) {
     path += cat(path.empty() ? "M" : " L", place(frame.x_at(x)), " ", place(frame.y_at(y)));
-    dots += cat("<circle cx=\"", place(frame.x_at(x)), "\" cy=\"", place(frame.y_at(y)),
-                "\" r=\"3\"><title>", escape_html(series.name), ": ", y_text(text, y), " at ",
+    dots += cat("<circle cx=\"", place(frame.x_at(x)), "\" cy=\"", place(frame.y_at(y)), "\" r=\"",
+                radius, "\"><title>", escape_html(series.name), ": ", y_text(text, y), " at ",
                 short_number(x), " ", escape_html(text.x), "</title></circle>");
   }
   return cat("<g class=\"", colour(index), "\">", band_of(frame, series), "<path d=\"", path,

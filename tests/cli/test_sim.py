@@ -1,7 +1,10 @@
 """sim and advise: the interface's fields, bytes that repeat, and every wrong word refused by name."""
 
+import collections
 import hashlib
+import html.parser
 import json
+import xml.dom.minidom
 
 import pytest
 
@@ -69,12 +72,85 @@ def test_a_table_for_people(paceline):
     assert "uneven4: 4 workers" in out and "elastic_bsp:15,predictor=last" in out
 
 
+class Page(html.parser.HTMLParser):
+    """Each element closed, in order; what is fetched from elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.words = [], collections.Counter(), []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in {"script", "img", "link", "iframe"}, "the page needs nothing else"
+        self.elements[tag] += 1
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data.strip())
+
+
+def pictures(folder):
+    """Names of the pictures; each is a file of its own that a strict reader takes."""
+    for file in folder.iterdir():
+        root = xml.dom.minidom.parse(str(file)).documentElement
+        assert root.tagName == "svg" and root.namespaceURI == "http://www.w3.org/2000/svg"
+        assert root.getElementsByTagName("style") and "nan" not in file.read_text()
+    return sorted(file.name for file in folder.iterdir())
+
+
 def test_a_report_and_pictures(paceline, tmp_path):
-    done = paceline("sim", "--workers", 3, "--steps", 20, "--pictures", "svg")
+    words = ["sim", "--cluster", "uneven4", "--steps", 40, "--seeds", 2, "--pictures", "svg"]
+    done = paceline(*words, "--compare", "bsp,ssp:3,elastic_bsp")
     assert done.code == 0 and "report: comparison.html" in done.out
+    page = Page((tmp_path / "comparison.html").read_text())
+    assert page.elements["svg"] == 5 and page.elements["tr"] == 4
+    assert {"compute", "wait", "worker 3", "share of the time", "share of the pushes"} <= set(page.words)
+    assert "seconds since the first release; a vertical line is a barrier" in page.words
+    assert pictures(tmp_path / "svg") == ["staleness.svg", "timeline_bsp.svg",
+                                          "timeline_elastic_bsp_15.svg", "timeline_ssp_3.svg",
+                                          "waiting.svg"]
+    bsp = (tmp_path / "svg/timeline_bsp.svg").read_text()
+    elastic = (tmp_path / "svg/timeline_elastic_bsp_15.svg").read_text()
+    assert bsp.count('class="barrier"') > 3 * elastic.count('class="barrier"') > 0
+    assert bsp.count('class="wait"') > 3 * elastic.count('class="wait"') > 0
+
+
+def test_the_report_of_a_training_has_its_curves(paceline, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    paceline("sim", "--train", "c.toml", "--compare", "bsp,asp", "--seeds", 2, "--pictures", "svg")
+    page = Page((tmp_path / "comparison.html").read_text())
+    assert "target 50 %" in page.words and "time to 50.0 %" in page.words
+    assert any(word.startswith("asp reaches 50.0 % first, after") for word in page.words)
+    curves = xml.dom.minidom.parse(str(tmp_path / "svg/accuracy.svg"))
+    assert [p.getAttribute("class") for p in curves.getElementsByTagName("path")] == ["band", ""] * 2
+
+
+@pytest.mark.parametrize("words", [
+    ["--workers", 1, "--steps", 1],
+    ["--workers", 3, "--seconds", 0.001],
+    ["--workers", 10000, "--steps", 4],
+    ["--cluster", "two_sites", "--steps", 30, "--seeds", 2],
+    ["--cluster", "c.json", "--steps", 20],
+])
+def test_a_report_of_anything_is_whole_and_small(paceline, tmp_path, words):
+    name = '<b>\\u0001&\\"' + 200 * "x"
+    (tmp_path / "c.json").write_text('{"name": "%s", "workers": [{"step": 1}]}' % name)
+    many = ",".join(["bsp", "asp", "ssp:1", "ssp:3", "dssp:1-4", "dssp_literal:1-4", "elastic_bsp:4",
+                     "elastic_bsp:30,predictor=last", "ssp:30"])
+    done = paceline("sim", *words, "--compare", many, "--pictures", "svg")
+    assert done.code == 0
     page = (tmp_path / "comparison.html").read_text()
-    assert "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
-    assert {p.suffix for p in (tmp_path / "svg").iterdir()} == {".svg"}
+    Page(page)
+    assert len(page) < 2_000_000 and "<b>" not in page and "\x01" not in page
+    assert len(pictures(tmp_path / "svg")) in {2, 11}
 
 
 def test_seconds_cut_the_run(paceline):
