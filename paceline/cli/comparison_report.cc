@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "paceline/base/text.h"
@@ -24,10 +26,10 @@ using sim::PolicyOutcome;
 using sim::Segment;
 using sim::Spread;
 
-constexpr std::size_t kRowsShown = 16;  // workers of a timeline, groups of bars
-constexpr double kStepsShown = 24;      // of the slowest worker, in a timeline
-constexpr std::size_t kSegmentsShown = 4000;
-constexpr std::size_t kCurvePoints = 400;  // of each policy
+constexpr std::size_t kRowsShown = 16;          // workers of a timeline, groups of bars
+constexpr double kStepsShown = 24;              // of the slowest worker, in a timeline
+constexpr std::size_t kSegmentsShown = 12'000;  // of all timelines together
+constexpr std::size_t kCurvePoints = 400;       // of each policy
 constexpr std::size_t kStalenessBars = 24;
 
 std::string percent(double share, int digits = 1) { return cat(fixed(100 * share, digits), " %"); }
@@ -75,6 +77,17 @@ double longest_step(const sim::Timeline& timeline, std::uint32_t workers) {
   return longest;
 }
 
+// Where the rows shown would need more than `most` segments.
+double crowded_at(const sim::Timeline& timeline, std::uint32_t workers, std::size_t most) {
+  const std::vector<std::uint32_t> rows = rows_of(workers);
+  for (const Segment& segment : timeline.segments) {
+    if (!std::ranges::binary_search(rows, segment.worker)) continue;
+    if (most == 0) return segment.begin;
+    --most;
+  }
+  return recorded_until(timeline);
+}
+
 // The same for all policies, so that they compare at a glance. 0: nothing was recorded.
 double window_of(const Comparison& comparison) {
   double window = 0;
@@ -89,7 +102,15 @@ double window_of(const Comparison& comparison) {
       window = std::min(window, recorded_until(policy.timeline));
     }
   }
-  return std::min(window, steps);
+  if (steps > 0) window = std::min(window, steps);
+  const std::size_t most = kSegmentsShown / std::max<std::size_t>(comparison.policies.size(), 1);
+  for (const PolicyOutcome& policy : comparison.policies) {
+    const double crowded = crowded_at(policy.timeline, comparison.workers, most);
+    if (crowded > 0 && crowded < recorded_until(policy.timeline)) {
+      window = std::min(window, crowded);
+    }
+  }
+  return window;
 }
 
 constexpr std::pair<Segment::Kind, const char*> kKinds[] = {{Segment::Kind::Compute, "compute"},
@@ -112,7 +133,7 @@ class TimelineChart {
         rows_(rows_of(comparison.workers)) {}
 
   std::string svg() const {
-    const std::string title = cat(policy_.policy, ": what each worker does");
+    const std::string title = cat(node::shortened(policy_.policy, 60), ": what each worker does");
     const node::Legend legend = names();
     const double top = 28 + legend.height + 6;
     const double bottom = top + kRow * static_cast<double>(rows_.size());
@@ -142,10 +163,15 @@ class TimelineChart {
       const auto is_kind = [&, k = kind](const Segment& s) { return s.kind == k && is_shown(s); };
       if (std::ranges::any_of(policy_.timeline.segments, is_kind)) entries.push_back({name, name});
     }
+    const auto& barriers = policy_.timeline.barriers;
+    if (!barriers.empty() && barriers.front() <= window_) {
+      entries.push_back({"barrier", "barrier", node::LegendEntry::Mark::Upright});
+    }
     node::Legend legend = node::legend(entries, kLeft, 28, kWidth - kLeft - kRight);
     if (rows_.size() < comparison_.workers) {
       legend.svg += cat("<text x=\"", kWidth - kRight, "\" y=\"18.0\" class=\"axis end\">",
-                        rows_.size(), " of ", comparison_.workers, " workers</text>");
+                        rows_.size(), " of ", comparison_.workers, " workers, ",
+                        comparison_.workers - rows_.size(), " not shown</text>");
     }
     return legend;
   }
@@ -161,8 +187,7 @@ class TimelineChart {
     }
     return cat(out, "<text x=\"", place((kLeft + kWidth - kRight) / 2), "\" y=\"",
                place(bottom + 36),
-               "\" class=\"axis mid\">seconds since the first release; a vertical line is a barrier"
-               "</text>");
+               "\" class=\"axis mid\">virtual seconds since the first release</text>");
   }
 
   std::string workers(double top) const {
@@ -177,10 +202,8 @@ class TimelineChart {
 
   std::string segments(double top) const {
     std::string out;
-    std::size_t shown = 0;
     for (const Segment& segment : policy_.timeline.segments) {
       if (!is_shown(segment)) continue;
-      if (++shown > kSegmentsShown) break;
       const auto row = std::ranges::lower_bound(rows_, segment.worker) - rows_.begin();
       const double begin = x_at(segment.begin);
       const double end = x_at(std::min(segment.end, window_));
@@ -272,19 +295,20 @@ std::string waiting_chart(const Comparison& comparison) {
   std::vector<std::string> groups;
   std::vector<Bars> bars;
   const bool is_each = comparison.workers <= kRowsShown;
-  constexpr std::pair<const char*, double> kRanks[] = {{"the least", 0},
-                                                       {"a quarter below", 0.25},
-                                                       {"median", 0.5},
-                                                       {"a quarter above", 0.75},
-                                                       {"the most", 1}};
+  constexpr std::pair<const char*, double> kRanks[] = {
+      {"least", 0}, {"25 %", 0.25}, {"median", 0.5}, {"75 %", 0.75}, {"most", 1}};
   if (is_each) {
-    for (std::uint32_t w = 0; w < comparison.workers; ++w) groups.push_back(cat("worker ", w));
+    for (std::uint32_t w = 0; w < comparison.workers; ++w) groups.push_back(cat(w));
   } else {
     for (const auto& [name, rank] : kRanks) groups.emplace_back(name);
   }
   for (const PolicyOutcome& policy : comparison.policies) {
     std::vector<double> waits = mean_waits(policy);
     Bars one{.name = policy.policy, .values = {}};
+    if (!waits.empty()) {
+      const double sum = std::accumulate(waits.begin(), waits.end(), 0.0);
+      one.note = cat("mean ", percent(sum / static_cast<double>(waits.size())));
+    }
     if (is_each) {
       one.values.assign(waits.begin(), waits.end());
     } else if (!waits.empty()) {
@@ -296,12 +320,14 @@ std::string waiting_chart(const Comparison& comparison) {
     }
     bars.push_back(std::move(one));
   }
-  return node::bar_chart({.title = "Waiting",
-                          .x = is_each ? "" : cat("of ", comparison.workers, " workers"),
-                          .y = "share of the time",
-                          .y_percent = true,
-                          .has_legend = true},
-                         groups, bars);
+  return node::panel_chart(
+      {.title = "Waiting",
+       .x = is_each ? std::string("worker")
+                    : cat("the ", comparison.workers, " workers, from who waits least to who most"),
+       .y = "share of the time",
+       .y_percent = true,
+       .zero = "no worker waits"},
+      groups, bars);
 }
 
 // ---- staleness ----
@@ -332,6 +358,7 @@ std::uint64_t bar_width(const Comparison& comparison) {
 
 std::string staleness_chart(const Comparison& comparison) {
   const std::uint64_t width = bar_width(comparison);
+  std::uint64_t largest = 0;
   std::size_t used = 0;
   std::vector<Bars> bars;
   for (const PolicyOutcome& policy : comparison.policies) {
@@ -340,6 +367,11 @@ std::string staleness_chart(const Comparison& comparison) {
     const auto counts = staleness_of(policy);
     double total = 0;
     for (const auto& [versions, pushes] : counts) total += static_cast<double>(pushes);
+    if (!counts.empty()) {
+      one.note = cat("median ", roles::quantile(counts, 0.5), ", 95 % up to ",
+                     roles::quantile(counts, 0.95), ", largest ", counts.rbegin()->first);
+      largest = std::max(largest, counts.rbegin()->first);
+    }
     for (const auto& [versions, pushes] : counts) {
       const auto bar =
           static_cast<std::size_t>(std::min<std::uint64_t>(versions / width, kStalenessBars));
@@ -352,34 +384,42 @@ std::string staleness_chart(const Comparison& comparison) {
   for (std::size_t bar = 0; bar < used; ++bar) {
     groups.push_back(cat(bar * width, bar == kStalenessBars ? "+" : ""));
   }
-  return node::bar_chart(
-      {.title = "Staleness",
-       .x = width == 1 ? std::string("updates between a gradient's version and its own update")
-                       : cat("updates between a gradient's version and its own update; a bar is ",
-                             width, " wide"),
-       .y = "share of the pushes",
-       .y_percent = true,
-       .has_legend = true},
+  std::string axis = "updates between a gradient's version and its own update";
+  if (width > 1) axis += cat("; a bar is ", width, " wide");
+  if (used > kStalenessBars) {
+    axis += cat("; the last bar is ", kStalenessBars * width, " to ", largest);
+  }
+  return node::panel_chart(
+      {.title = "Staleness", .x = std::move(axis), .y = "share of the pushes", .y_percent = true},
       groups, bars);
 }
 
 // ---- words and figures ----
 
-std::string with_range(const Spread& spread, int digits, std::string_view unit = "") {
-  if (spread.count == 0) return "–";
-  std::string text = cat(fixed(spread.mean, digits), unit);
-  if (spread.count > 1 && spread.low < spread.high) {
-    text += cat(" (", fixed(spread.low, digits), " to ", fixed(spread.high, digits), ")");
-  }
-  return text;
+struct Cell {
+  std::string figure;
+  std::string range = {};  // from the lowest seed to the highest, or empty
+};
+
+Cell with_range(const Spread& spread, int digits, std::string_view unit = "") {
+  if (spread.count == 0) return {"–"};
+  Cell cell{cat(fixed(spread.mean, digits), unit)};
+  const std::string low = fixed(spread.low, digits);
+  const std::string high = fixed(spread.high, digits);
+  if (spread.count > 1 && low != high) cell.range = cat(low, " to ", high);
+  return cell;
+}
+
+std::string in_words(const Cell& cell) {
+  return cell.range.empty() ? cell.figure : cat(cell.figure, " (", cell.range, ")");
 }
 
 struct Column {
   std::string head;
-  std::function<std::string(const PolicyOutcome&)> cell;
+  std::function<Cell(const PolicyOutcome&)> cell;
 };
 
-std::string staleness_text(const PolicyOutcome& policy) {
+Cell staleness_text(const PolicyOutcome& policy) {
   std::string text;
   for (const double share : {0.5, 0.95, 1.0}) {
     const Spread of = spread(policy, [&](const Outcome& outcome) {
@@ -387,21 +427,23 @@ std::string staleness_text(const PolicyOutcome& policy) {
     });
     text += cat(text.empty() ? "" : " / ", fixed(of.mean, 0));
   }
-  return text;
+  return {text};
 }
 
-std::string target_text(const PolicyOutcome& policy) {
+Cell target_text(const PolicyOutcome& policy) {
   const Spread reached = spread(policy, [](const Outcome& o) { return o.seconds_to_target; });
-  if (reached.count == 0) return "never";
-  std::string text = with_range(reached, 1, " s");
+  if (reached.count == 0) return {"never"};
+  Cell cell = with_range(reached, 1, " s");
   if (reached.count < policy.outcomes.size()) {
-    text += cat(", ", reached.count, " of ", policy.outcomes.size(), " seeds");
+    cell.range += cat(cell.range.empty() ? "" : ", ", reached.count, " of ", policy.outcomes.size(),
+                      " seeds");
   }
-  return text;
+  return cell;
 }
 
 std::vector<Column> columns_of(const Comparison& comparison) {
-  std::vector<Column> columns{{"policy", [](const PolicyOutcome& p) { return p.policy; }}};
+  std::vector<Column> columns{
+      {"policy", [](const PolicyOutcome& p) { return Cell{node::shortened(p.policy, 60)}; }}};
   const auto add = [&](std::string head, auto cell) {
     columns.push_back({std::move(head), std::move(cell)});
   };
@@ -409,7 +451,7 @@ std::vector<Column> columns_of(const Comparison& comparison) {
     if (comparison.target_accuracy) {
       add(cat("time to ", percent(*comparison.target_accuracy)), target_text);
     }
-    add("test accuracy at the end", [](const PolicyOutcome& p) {
+    add("final accuracy", [](const PolicyOutcome& p) {
       return with_range(spread(p, [](const Outcome& o) { return o.test_accuracy; }), 4);
     });
   }
@@ -431,61 +473,97 @@ std::vector<Column> columns_of(const Comparison& comparison) {
                       " ms");
   });
   add("pushed", [](const PolicyOutcome& p) {
-    return bytes_text(
-        spread(p, [](const Outcome& o) { return static_cast<double>(o.pushed_bytes); }).mean);
+    return Cell{bytes_text(
+        spread(p, [](const Outcome& o) { return static_cast<double>(o.pushed_bytes); }).mean)};
   });
   return columns;
 }
 
 std::string table_of(const Comparison& comparison) {
   const std::vector<Column> columns = columns_of(comparison);
-  std::string out = "<div class=\"scroll\"><table><tr>";
+  std::string out = "<div class=\"scroll\"><table class=\"figures\"><tr>";
   for (const Column& column : columns) out += cat("<th>", escape_html(column.head), "</th>");
   out += "</tr>\n";
   for (const PolicyOutcome& policy : comparison.policies) {
     out += "<tr>";
-    for (const Column& column : columns)
-      out += cat("<td>", escape_html(column.cell(policy)), "</td>");
+    for (const Column& column : columns) {
+      const Cell cell = column.cell(policy);
+      out += cat("<td>", escape_html(cell.figure));
+      if (!cell.range.empty()) out += cat("<small>", escape_html(cell.range), "</small>");
+      out += "</td>";
+    }
     out += "</tr>\n";
   }
   return out + "</table></div>\n";
 }
 
-// The one with the largest figure, if all of its seeds have it.
-const PolicyOutcome* most(const Comparison& comparison,
-                          const std::function<std::optional<double>(const Outcome&)>& figure) {
-  const PolicyOutcome* best = nullptr;
+std::string listed(const std::vector<std::string>& names) {
+  if (names.size() <= 1) return names.empty() ? "" : names.front();
+  return cat(join(std::span(names).first(names.size() - 1)), " and ", names.back());
+}
+
+std::string short_name(const PolicyOutcome& policy) { return node::shortened(policy.policy, 60); }
+
+// Seed by seed, as seeds differ more than policies: reached the target no later than the other did.
+bool leads_once(const PolicyOutcome& policy, const PolicyOutcome& other) {
+  return std::ranges::any_of(policy.outcomes, [&](const Outcome& outcome) {
+    const auto same = std::ranges::find(other.outcomes, outcome.seed, &Outcome::seed);
+    return same != other.outcomes.end() && outcome.seconds_to_target && same->seconds_to_target &&
+           *outcome.seconds_to_target <= *same->seconds_to_target;
+  });
+}
+
+std::string fastest_to_target(const Comparison& comparison) {
+  const std::string target = percent(*comparison.target_accuracy);
+  const auto time = [](const PolicyOutcome& policy) {
+    return spread(policy, [](const Outcome& o) { return o.seconds_to_target; });
+  };
+  const PolicyOutcome* first = nullptr;
+  for (const PolicyOutcome& policy : comparison.policies) {
+    const Spread of = time(policy);
+    if (of.count == 0 || of.count < policy.outcomes.size()) continue;
+    if (first == nullptr || of.mean < time(*first).mean) first = &policy;
+  }
+  if (first == nullptr) {
+    return cat("No policy reaches ", target, comparison.seeds > 1 ? " with every seed." : ".");
+  }
+  const Spread best = time(*first);
+  std::string text = cat(short_name(*first), " reaches ", target, " first, after ",
+                         in_words(with_range(best, 1, " s")), ".");
+  if (comparison.seeds == 1) return text + " That is one seed: others may differ.";
+  std::vector<std::string> near;
+  for (const PolicyOutcome& policy : comparison.policies) {
+    if (&policy != first && leads_once(policy, *first)) near.push_back(short_name(policy));
+  }
+  if (!near.empty())
+    text += cat(" With some seeds ", listed(near), near.size() == 1 ? " is" : " are", " as fast.");
+  return text;
+}
+
+std::string most_steps(const Comparison& comparison) {
   double largest = 0;
   for (const PolicyOutcome& policy : comparison.policies) {
-    const Spread of = spread_of(policy, figure);
-    if (of.count == 0 || of.count < policy.outcomes.size()) continue;
-    if (best == nullptr || of.mean > largest) {
-      best = &policy;
-      largest = of.mean;
+    largest = std::max(largest, spread(policy, sim::steps_per_second).mean);
+  }
+  std::vector<std::string> names;
+  for (const PolicyOutcome& policy : comparison.policies) {
+    if (fixed(spread(policy, sim::steps_per_second).mean, 3) == fixed(largest, 3)) {
+      names.push_back(short_name(policy));
     }
   }
-  return best;
+  if (largest <= 0) return "No step was finished.";
+  const bool is_all = names.size() > 1 && names.size() == comparison.policies.size();
+  return cat(is_all              ? std::string("All policies make")
+             : names.size() == 1 ? cat(names.front(), " makes the most steps,")
+                                 : cat(listed(names), " make the most steps,"),
+             " ", fixed(largest, 3), is_all ? " steps a second." : " a second.",
+             comparison.trained ? "" : " How much old gradients cost is seen with --train.");
 }
 
 std::string answer_of(const Comparison& comparison) {
-  const auto time = [](const Outcome& o) -> std::optional<double> {
-    return o.seconds_to_target ? std::optional(-*o.seconds_to_target) : std::nullopt;
-  };
-  if (comparison.trained && comparison.target_accuracy) {
-    const PolicyOutcome* first = most(comparison, time);
-    if (first == nullptr) {
-      return cat("No policy reaches ", percent(*comparison.target_accuracy), " with every seed.");
-    }
-    return cat(first->policy, " reaches ", percent(*comparison.target_accuracy), " first, after ",
-               with_range(spread(*first, [](const Outcome& o) { return o.seconds_to_target; }), 1),
-               " s.");
-  }
-  const PolicyOutcome* fastest =
-      most(comparison, [](const Outcome& o) { return std::optional(sim::steps_per_second(o)); });
-  if (fastest == nullptr) return "";
-  return cat(fastest->policy, " makes the most steps, ",
-             fixed(spread(*fastest, sim::steps_per_second).mean, 3),
-             " a second. How much old gradients cost is seen with --train.");
+  if (comparison.policies.empty()) return "Nothing was compared.";
+  return comparison.trained && comparison.target_accuracy ? fastest_to_target(comparison)
+                                                          : most_steps(comparison);
 }
 
 std::string subtitle(const Comparison& comparison) {
@@ -501,7 +579,14 @@ std::string subtitle(const Comparison& comparison) {
 // A name for files, and the drawing.
 std::vector<Picture> charts_of(const Comparison& comparison) {
   std::vector<Picture> charts;
-  if (comparison.trained) charts.push_back({"accuracy", accuracy_chart(comparison)});
+  const bool is_measured =
+      std::ranges::any_of(comparison.policies, [](const PolicyOutcome& policy) {
+        return std::ranges::any_of(policy.outcomes,
+                                   [](const Outcome& o) { return !o.evaluations.empty(); });
+      });
+  if (comparison.trained && is_measured) {
+    charts.push_back({"accuracy", accuracy_chart(comparison)});
+  }
   charts.push_back({"waiting", waiting_chart(comparison)});
   charts.push_back({"staleness", staleness_chart(comparison)});
   return charts;
@@ -521,6 +606,8 @@ std::vector<Picture> timelines_of(const Comparison& comparison) {
 }  // namespace
 
 std::string file_word(std::string_view policy) {
+  constexpr std::size_t kLongest = 100;  // file systems take 255 bytes
+  policy = policy.substr(0, kLongest);
   std::string word;
   for (const char c : policy) word += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return word;
@@ -528,17 +615,21 @@ std::string file_word(std::string_view policy) {
 
 std::string comparison_html(const Comparison& comparison) {
   const std::string title =
-      escape_html(cat(comparison.cluster, ": ", join(names_of(comparison), ", ")));
-  std::string body =
-      cat("<h1>", escape_html(comparison.cluster), "</h1>\n<p>", escape_html(subtitle(comparison)),
-          "</p>\n<h2>", escape_html(answer_of(comparison)), "</h2>\n", table_of(comparison));
-  body += "<div class=\"charts\">\n";
-  for (const Picture& chart : charts_of(comparison)) body += chart.svg;
-  body += "</div>\n";
+      escape_html(cat(node::shortened(comparison.cluster, 80), ": ",
+                      node::shortened(join(names_of(comparison), ", "), 200)));
+  std::string body = cat("<h1>", escape_html(node::shortened(comparison.cluster, 80)), "</h1>\n<p>",
+                         escape_html(subtitle(comparison)), "</p>\n<h2>",
+                         escape_html(answer_of(comparison)), "</h2>\n", table_of(comparison));
+  for (const Picture& chart : charts_of(comparison)) {
+    const bool is_narrow = chart.name == "accuracy";
+    body += cat("<div class=\"picture", is_narrow ? " narrow" : "", "\">", chart.svg, "</div>\n");
+  }
   const std::vector<Picture> timelines = timelines_of(comparison);
   if (!timelines.empty()) {
     body += cat("<h2>The beginning, seed ", comparison.first_seed, "</h2>\n");
-    for (const Picture& timeline : timelines) body += cat("<div>", timeline.svg, "</div>\n");
+    for (const Picture& timeline : timelines) {
+      body += cat("<div class=\"picture\">", timeline.svg, "</div>\n");
+    }
   }
   return node::page(title, body);
 }
@@ -546,7 +637,12 @@ std::string comparison_html(const Comparison& comparison) {
 std::vector<Picture> comparison_pictures(const Comparison& comparison) {
   std::vector<Picture> pictures = charts_of(comparison);
   std::ranges::move(timelines_of(comparison), std::back_inserter(pictures));
-  for (Picture& picture : pictures) picture.svg = node::standalone(picture.svg);
+  std::map<std::string, int> known;  // policies whose names differ in signs alone
+  for (Picture& picture : pictures) {
+    const int before = known[picture.name]++;
+    if (before > 0) picture.name += cat("_", before + 1);
+    picture.svg = node::standalone(picture.svg);
+  }
   return pictures;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kStyle = R"(
 :root { --page: #ffffff; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --page: #14171a; --bad: #ff8a80; } }
+@media screen and (prefers-color-scheme: dark) { :root { --page: #14171a; --bad: #ff8a80; } }
 body { margin: 0 auto; padding: 1.5rem; max-width: 78rem; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
@@ -26,6 +26,12 @@ th, td { padding: .35rem .8rem .35rem 0; text-align: left; border-bottom: 1px so
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; margin-top: 1rem; }
 svg { width: 100%; height: auto; border-radius: 8px; }
+h1, h2 { overflow-wrap: anywhere; } .picture { margin-top: 1rem; break-inside: avoid; }
+.picture.narrow { max-width: 46rem; }
+.figures td, .figures th { text-align: right; vertical-align: top; padding: .35rem 0 .35rem 1rem; }
+.figures th { white-space: normal; }
+.figures td:first-child, .figures th:first-child { text-align: left; padding-left: 0; }
+.figures small { display: block; color: var(--dim); }
 pre { background: var(--card); padding: 1rem; border-radius: 8px; overflow-x: auto; }
 summary { cursor: pointer; }
 )";
@@ -276,7 +282,7 @@ std::string subtitle(const Json& summary) {
 std::string page(std::string_view title, std::string_view body) {
   return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n",
              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-             "<title>Paceline: ", title, "</title>\n<style>", chart_style(false), kStyle,
+             "<title>Paceline: ", title, "</title>\n<style>", chart_style(), kStyle,
              "</style></head>\n<body>\n", body, "</body></html>\n");
 }
 

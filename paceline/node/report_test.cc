@@ -1,6 +1,8 @@
 #include "paceline/node/report.h"
 
 #include <cmath>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -131,6 +133,72 @@ TEST(ChartTest, BarsStandOnTheAxisInTheirGroup) {
   EXPECT_EQ(count(svg, "<rect"), 3U);
   EXPECT_THAT(svg, HasSubstr("<title>b, w1: 25 %</title>"));
   EXPECT_THAT(svg, HasSubstr("height=\"245.3\"")) << "260 high, 6 % of air above the highest";
+}
+
+TEST(ChartTest, PanelsHaveOneScaleAndSayWhatIsNotThere) {
+  const std::vector<std::string> groups{"0", "1"};
+  const std::vector<Bars> bars{{.name = "a", .values = {1.0, 0.5}, .note = "mean 75 %"},
+                               {.name = "b", .values = {0.0, 0.0}},
+                               {.name = "c", .values = {}},
+                               {.name = "d", .values = {0.25, std::nullopt}}};
+  const std::string svg =
+      panel_chart({.title = "t", .x = "worker", .y_percent = true, .zero = "none"}, groups, bars);
+  EXPECT_EQ(count(svg, "<rect"), 7U) << "a square for each name, three bars";
+  // 106 high, 6 % of air above the highest of all panels.
+  EXPECT_THAT(svg, HasSubstr("height=\"100.0\"><title>a, 0: 100 %"));
+  EXPECT_THAT(svg, HasSubstr("height=\"25.0\"><title>d, 0: 25 %"));
+  EXPECT_EQ(count(svg, ">none<"), 1U);
+  EXPECT_EQ(count(svg, ">nothing was measured<"), 1U);
+  EXPECT_THAT(svg, HasSubstr(">mean 75 %<"));
+}
+
+TEST(ChartTest, TwelveCurvesDifferInColourOrDash) {
+  const std::vector<Series> series(12, Series{.name = "a", .points = {{0, 0}, {1, 1}}});
+  const std::string svg = line_chart({.title = "t", .has_legend = true}, series);
+  std::set<std::string> looks;
+  for (std::size_t at = svg.find("<g class="); at != std::string::npos;
+       at = svg.find("<g class=", at + 1)) {
+    looks.insert(svg.substr(at, svg.find('>', at) - at));
+  }
+  EXPECT_EQ(looks.size(), 12U);
+}
+
+// What a worker does has to be told apart on grey paper.
+TEST(ChartTest, WhatAWorkerDoesDiffersInLightness) {
+  const std::string style = standalone("<svg viewBox=\"0 0 1 1\"></svg>");
+  std::vector<double> lightness;
+  for (const char* kind : {"push", "compute", "pull", "wait"}) {
+    const std::string rule = cat("g.", kind, " path { stroke: #");
+    const std::size_t at = style.find(rule);
+    ASSERT_NE(at, std::string::npos) << kind;
+    const unsigned long rgb = std::stoul(style.substr(at + rule.size(), 6), nullptr, 16);
+    const auto linear = [&](unsigned shift) {
+      const double part = static_cast<double>(rgb >> shift & 0xff) / 255;
+      return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+    };
+    const double y = 0.2126 * linear(16) + 0.7152 * linear(8) + 0.0722 * linear(0);
+    lightness.push_back(116 * std::cbrt(y) - 16);  // CIE L*, above its linear foot
+  }
+  for (std::size_t i = 1; i < lightness.size(); ++i) {
+    EXPECT_GT(lightness[i] - lightness[i - 1], 15) << i;
+  }
+}
+
+TEST(ChartTest, AFileOfItsOwnNeedsNoBrowser) {
+  const std::string svg = standalone(panel_chart({.title = "t"}, {}, {}));
+  EXPECT_THAT(svg, HasSubstr("width=\"180.0mm\""));
+  EXPECT_THAT(svg, HasSubstr("fill=\"#ffffff\""));
+  EXPECT_THAT(svg, Not(HasSubstr("var(")));
+}
+
+TEST(ChartTest, TextIsFitForXmlWhateverItWas) {
+  EXPECT_EQ(escape_html("a<b>&\"\x01\n\xc3\xa9"), "a&lt;b&gt;&amp;&quot; \n\xc3\xa9");
+  for (const char* bad : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xef\xbf\xbf"}) {
+    EXPECT_THAT(escape_html(bad), HasSubstr("\xef\xbf\xbd")) << bad;
+    EXPECT_THAT(escape_html(bad), Not(HasSubstr(bad)));
+  }
+  EXPECT_EQ(shortened("\xc3\xa9\xc3\xa9\xc3\xa9", 3), "\xc3\xa9\xc3\xa9\xc3\xa9");
+  EXPECT_EQ(shortened("\xc3\xa9\xc3\xa9\xc3\xa9", 2), "\xc3\xa9\xe2\x80\xa6");
 }
 
 TEST(ChartTest, TicksAreRoundAndWithin) {
