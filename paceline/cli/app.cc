@@ -232,6 +232,10 @@ void add_advise(CLI::App& app, Commands& commands) {
   add_laboratory(advise, commands.advise);
   advise->add_option("--target", commands.advise.target, "ACCURACY: else the configuration's")
       ->type_name("");
+  advise
+      ->add_option("--report", commands.advise.report,
+                   "FILE: one HTML file with the pictures of all that was tried")
+      ->type_name("");
   commands.run[advise] = [&commands] { return cmd_advise(commands.advise, *commands.laboratory); };
 }
 

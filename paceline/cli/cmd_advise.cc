@@ -8,8 +8,10 @@
 
 #include "paceline/base/text.h"
 #include "paceline/cli/commands.h"
+#include "paceline/cli/comparison_report.h"
 #include "paceline/cli/laboratory.h"
 #include "paceline/cli/output.h"
+#include "paceline/node/run_folder.h"
 #include "paceline/node/table.h"
 #include "paceline/sim/advise.h"
 #include "paceline/sync/registry.h"
@@ -58,7 +60,13 @@ Result<Advice> advised(const AdviseArgs& args, const Laboratory& laboratory) {
   if (!experiment) return fail(experiment.error());
   for (const std::string& policy : policies) experiment->candidates.push_back({.policy = policy});
   if (args.target) experiment->training->run.target_accuracy = args.target;
-  return sim::advise(*experiment, make_machine(args));
+  experiment->timeline = !args.report.empty();
+  auto advice = sim::advise(*experiment, make_machine(args));
+  if (advice && !args.report.empty()) {
+    const std::string html = comparison_html(advice->comparison);
+    if (auto ok = node::write_file(args.report, html); !ok) return fail(ok.error());
+  }
+  return advice;
 }
 
 Json to_json(const Ranked& each) {
@@ -121,13 +129,16 @@ int cmd_advise(const AdviseArgs& args, const Laboratory& laboratory) {
   const auto advice = advised(args, laboratory);
   if (!advice) return report_error(advice.error(), args.json);
   if (args.json) {
-    print_json(to_json(*advice));
+    Json json = to_json(*advice);
+    json["report"] = args.report.empty() ? Json() : Json(args.report);
+    print_json(json);
     return 0;
   }
   print(cat("On ", advice->cluster, " take ", advice->ranking.front().policy, " (",
             sim::to_string(advice->certainty), ").\n\n"));
   print(wrapped(cat(advice->why, " ", advice->how_sure), 0));
   print(cat("\n", table_of(*advice)));
+  if (!args.report.empty()) print(cat("\nreport: ", args.report, "\n"));
   return 0;
 }
 

@@ -79,6 +79,7 @@ struct SimArgs : LabArgs {
 struct AdviseArgs : LabArgs {
   std::string compare;           // empty: those that are worth a try
   std::optional<double> target;  // accuracy
+  std::string report;            // FILE.html; empty: none
 };
 
 struct Laboratory;  // laboratory.h

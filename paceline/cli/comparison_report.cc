@@ -441,12 +441,22 @@ Cell target_text(const PolicyOutcome& policy) {
   return cell;
 }
 
+// Not so for advice: what was soon seen to be slow was tried with fewer.
+bool have_all_seeds(const Comparison& comparison) {
+  return std::ranges::all_of(comparison.policies, [&](const PolicyOutcome& policy) {
+    return policy.outcomes.size() == comparison.seeds;
+  });
+}
+
 std::vector<Column> columns_of(const Comparison& comparison) {
   std::vector<Column> columns{
       {"policy", [](const PolicyOutcome& p) { return Cell{node::shortened(p.policy, 60)}; }}};
   const auto add = [&](std::string head, auto cell) {
     columns.push_back({std::move(head), std::move(cell)});
   };
+  if (!have_all_seeds(comparison)) {
+    add("seeds", [](const PolicyOutcome& p) { return Cell{cat(p.outcomes.size())}; });
+  }
   if (comparison.trained) {
     if (comparison.target_accuracy) {
       add(cat("time to ", percent(*comparison.target_accuracy)), target_text);
@@ -521,7 +531,7 @@ std::string fastest_to_target(const Comparison& comparison) {
   const PolicyOutcome* first = nullptr;
   for (const PolicyOutcome& policy : comparison.policies) {
     const Spread of = time(policy);
-    if (of.count == 0 || of.count < policy.outcomes.size()) continue;
+    if (of.count == 0 || of.count < comparison.seeds) continue;
     if (first == nullptr || of.mean < time(*first).mean) first = &policy;
   }
   if (first == nullptr) {
@@ -572,7 +582,10 @@ std::string subtitle(const Comparison& comparison) {
              comparison.seeds == 1 ? cat("seed ", comparison.first_seed)
                                    : cat("seeds ", comparison.first_seed, " to ",
                                          comparison.first_seed + comparison.seeds - 1,
-                                         ": means, and from lowest to highest"),
+                                         have_all_seeds(comparison)
+                                             ? ": means, and from lowest to highest"
+                                             : " or the first of them: means, and from lowest to "
+                                               "highest"),
              "; virtual time");
 }
 

@@ -77,6 +77,19 @@ TEST(ComparisonReportTest, SaysWhoIsFirstAndWithHowManySeeds) {
   EXPECT_THAT(html, HasSubstr("No policy reaches 88.0 % with every seed."));
 }
 
+// As advice has it: the slow ones were tried with fewer.
+TEST(ComparisonReportTest, FirstIsOnlyWhoHasAllSeeds) {
+  Comparison comparison =
+      comparison_of({{.policy = "bsp", .outcomes = {outcome(1, 2, 20.0), outcome(2, 2, 60.0)}},
+                     {.policy = "asp", .outcomes = {outcome(1, 2, 25.0)}}});
+  comparison.trained = true;
+  comparison.target_accuracy = 0.88;
+  const std::string html = comparison_html(comparison);
+  EXPECT_THAT(html, HasSubstr("bsp reaches 88.0 % first, after 40.0 s (20.0 to 60.0).<"));
+  EXPECT_THAT(html, HasSubstr("<th>seeds</th>"));
+  expect_sound(comparison);
+}
+
 TEST(ComparisonReportTest, PoliciesThatAreAlikeAreNamedTogether) {
   std::vector<PolicyOutcome> policies{{.policy = "asp", .outcomes = {outcome(1, 2, {})}},
                                       {.policy = "bsp", .outcomes = {outcome(1, 2, {})}},

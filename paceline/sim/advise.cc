@@ -34,6 +34,7 @@ Status run_round(const Experiment& experiment, const Machine& machine,
     PolicyOutcome& known = outcomes[policy.policy];
     known.policy = policy.policy;
     for (Outcome& outcome : policy.outcomes) known.outcomes.push_back(std::move(outcome));
+    if (from == 0) known.timeline = std::move(policy.timeline);
   }
   return {};
 }
@@ -98,6 +99,25 @@ std::vector<Ranked> ranking_of(const Outcomes& outcomes, double target) {
 double seconds_of(const roles::EvaluationStats& first) { return to_seconds(first.at); }
 double samples_of(const roles::EvaluationStats& first) {
   return static_cast<double>(first.samples);
+}
+
+// In the order of the ranking; outcomes are gone then.
+Comparison comparison_of(const Experiment& experiment, const Advice& advice, Outcomes outcomes) {
+  Comparison all{.cluster = advice.cluster,
+                 .workers = static_cast<std::uint32_t>(experiment.cluster.workers.size()),
+                 .servers = experiment.cluster.servers,
+                 .first_seed = experiment.first_seed,
+                 .seeds = experiment.seeds,
+                 .trained = true,
+                 .target_accuracy = advice.target};
+  for (const Ranked& each : advice.ranking) {
+    PolicyOutcome& policy = all.policies.emplace_back(std::move(outcomes.at(each.policy)));
+    for (Outcome& outcome : policy.outcomes) {
+      const auto first = first_at(outcome, advice.target);
+      outcome.seconds_to_target = first ? std::optional(to_seconds(first->at)) : std::nullopt;
+    }
+  }
+  return all;
 }
 
 // What `other` needed over what `best` did, in all seeds in which both reached the target; 0: none.
@@ -307,6 +327,7 @@ Result<Advice> advise(const Experiment& experiment, const Machine& machine) {
     }
   }
   judge(advice, outcomes);
+  advice.comparison = comparison_of(experiment, advice, std::move(outcomes));
   return advice;
 }
 

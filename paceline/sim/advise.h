@@ -51,6 +51,8 @@ struct Advice {
   std::string how_sure;  // one
   std::uint64_t runs = 0;
   double compute_seconds = 0;
+  // All runs, by rank, each policy with the seeds that it was tried with; the target is `target`.
+  Comparison comparison;
 };
 
 // What is worth a try when nobody says: every policy with a few parameters.

@@ -227,8 +227,23 @@ def test_advice(paceline, tmp_path):
     assert out["why"].count(". ") >= 1 and "steps a second" in out["why"]
     times = [r["seconds_to_target"] for r in out["ranking"]]
     assert times == sorted(times)
+    assert out["report"] is None
     text = paceline("advise", "--train", "c.toml", "--seeds", 1, "--compare", "bsp,asp").out
-    assert "take asp" in text
+    assert "take asp" in text and "report" not in text
+
+
+def test_advice_has_a_report(paceline, refused, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    words = ["advise", "--train", "c.toml", "--seeds", 4, "--compare", "bsp,asp,ssp:3,ssp:9"]
+    out = paceline(*words, "--report", "r.html", "--json").json
+    assert out["report"] == "r.html"
+    page = Page((tmp_path / "r.html").read_text())
+    assert page.elements["svg"] == 3 + 4, "accuracy, waiting, staleness, and each timeline"
+    order = [p["policy"] for p in out["ranking"]]
+    # As the page has them first: in the table, best first.
+    assert sorted(order, key=page.words.index) == order
+    assert "seeds" in page.words and any(w.startswith(order[0] + " reaches 50.0 %") for w in page.words)
+    refused(5, *words, "--report", "no/such/folder/r.html")
 
 
 def test_advice_refuses_a_target_that_is_none(refused):
