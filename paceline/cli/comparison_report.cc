@@ -264,18 +264,43 @@ Series curve_of(const PolicyOutcome& policy) {
   return series;
 }
 
+// Twice the time that the slowest needs to the target: what comes after is flat, and would press
+// the rest against the axis. None: all is shown.
+std::optional<double> shown_until(const Comparison& comparison) {
+  double slowest = 0;
+  for (const PolicyOutcome& policy : comparison.policies) {
+    slowest = std::max(slowest,
+                       spread(policy, [](const Outcome& o) { return o.seconds_to_target; }).high);
+  }
+  return slowest > 0 ? std::optional(2 * slowest) : std::nullopt;
+}
+
+void cut(Series& series, double until) {
+  const auto after = std::ranges::find_if(
+      series.points, [&](const std::pair<double, double>& point) { return point.first > until; });
+  series.points.erase(after, series.points.end());
+  series.band.resize(std::min(series.band.size(), series.points.size()));
+}
+
 std::string accuracy_chart(const Comparison& comparison) {
   std::vector<Series> curves;
-  for (const PolicyOutcome& policy : comparison.policies) curves.push_back(curve_of(policy));
-  const bool has_seeds = comparison.seeds > 1;
-  return node::line_chart(
-      {.title = "Test accuracy against time",
-       .x = has_seeds ? "virtual seconds; median of the seeds, band from lowest to highest"
-                      : "virtual seconds",
-       .y = "test accuracy",
-       .y_percent = true,
-       .has_legend = true},
-      curves, comparison.target_accuracy);
+  double end = 0;
+  for (const PolicyOutcome& policy : comparison.policies) {
+    curves.push_back(curve_of(policy));
+    if (!curves.back().points.empty()) end = std::max(end, curves.back().points.back().first);
+  }
+  std::string axis = "virtual seconds";
+  if (const auto until = shown_until(comparison); until && *until < end) {
+    for (Series& curve : curves) cut(curve, *until);
+    axis += cat(", the first ", fixed(*until, 0), " of ", fixed(end, 0));
+  }
+  if (comparison.seeds > 1) axis += "; median of the seeds, band from lowest to highest";
+  return node::line_chart({.title = "Test accuracy against time",
+                           .x = std::move(axis),
+                           .y = "test accuracy",
+                           .y_percent = true,
+                           .has_legend = true},
+                          curves, comparison.target_accuracy);
 }
 
 // ---- waiting ----
@@ -562,12 +587,16 @@ std::string most_steps(const Comparison& comparison) {
     }
   }
   if (largest <= 0) return "No step was finished.";
-  const bool is_all = names.size() > 1 && names.size() == comparison.policies.size();
+  const std::string more =
+      comparison.trained ? "" : " How much old gradients cost is seen with --train.";
+  if (comparison.policies.size() == 1) {
+    return cat(names.front(), " makes ", fixed(largest, 3), " steps a second.", more);
+  }
+  const bool is_all = names.size() == comparison.policies.size();
   return cat(is_all              ? std::string("All policies make")
              : names.size() == 1 ? cat(names.front(), " makes the most steps,")
                                  : cat(listed(names), " make the most steps,"),
-             " ", fixed(largest, 3), is_all ? " steps a second." : " a second.",
-             comparison.trained ? "" : " How much old gradients cost is seen with --train.");
+             " ", fixed(largest, 3), is_all ? " steps a second." : " a second.", more);
 }
 
 std::string answer_of(const Comparison& comparison) {

@@ -102,6 +102,34 @@ TEST(ComparisonReportTest, PoliciesThatAreAlikeAreNamedTogether) {
 }
 
 // Every timeline ends at the same time: where the fullest has as much as a page may hold.
+TEST(ComparisonReportTest, APolicyAloneIsComparedWithNone) {
+  EXPECT_THAT(comparison_html(comparison_of({{.policy = "asp", .outcomes = {outcome(1, 2, {})}}})),
+              HasSubstr("asp makes 2.000 steps a second."));
+}
+
+// What comes long after the target is left out, and the axis says so.
+TEST(ComparisonReportTest, CurvesEndSomeTimeAfterTheTarget) {
+  Comparison comparison =
+      comparison_of({{.policy = "bsp", .outcomes = {outcome(1, 2, 30.0), outcome(2, 2, 50.0)}}});
+  comparison.trained = true;
+  comparison.target_accuracy = 0.5;
+  for (Outcome& outcome : comparison.policies[0].outcomes) {
+    for (int second = 0; second <= 500; second += 10) {
+      roles::EvaluationStats& evaluation = outcome.evaluations.emplace_back();
+      evaluation.at = from_seconds(second);
+      evaluation.accuracy = 0.001 * second;
+    }
+  }
+  std::string svg = comparison_pictures(comparison)[0].svg;
+  EXPECT_THAT(svg, HasSubstr("virtual seconds, the first 100 of 500; median of the seeds"));
+  EXPECT_EQ(count(svg, "<circle"), 11U);
+  EXPECT_EQ(count(svg, "class=\"band\""), 1U);
+  for (Outcome& outcome : comparison.policies[0].outcomes) outcome.seconds_to_target.reset();
+  svg = comparison_pictures(comparison)[0].svg;
+  EXPECT_THAT(svg, HasSubstr(">virtual seconds; median of the seeds"));
+  EXPECT_EQ(count(svg, "<circle"), 51U);
+}
+
 TEST(ComparisonReportTest, TimelinesStaySmallAndEndTogether) {
   std::vector<PolicyOutcome> policies;
   for (int p = 0; p < 12; ++p) {
