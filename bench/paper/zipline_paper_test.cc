@@ -44,7 +44,8 @@ TEST(ZipLinePaperTest, HeuristicsMissTheOptimumOfTheCounterexample) {
   const Matrix rows{{6, 8}, {7, 13}, {9, 16}, {13, 17}};
   EXPECT_EQ(brute_force(views(rows)), (Window{13, 5, {2, 2, 1, 1}}));
   EXPECT_EQ(full_grid_scan(views(rows)).wait, 6);
-  EXPECT_EQ(grid_scan(views(rows)).wait, 7);
+  // 6 goes with 7, 9, 13 and 8 with 7, 9, 13.
+  EXPECT_EQ(grid_scan(views(rows)).wait, 6);
 }
 
 TEST(ZipLinePaperTest, AWindowNamesTheEndsThatWereChosen) {
