@@ -300,6 +300,14 @@ std::vector<Key> make_keys() {
       word_key("optimizer.lr_scale", PACELINE_FIELD(optimizer.lr_scale), optim::parse_lr_scale,
                "per_sample: an update of m pushes moves with lr m / n, n workers being in the run; "
                "per_update: with lr."),
+      only_if(
+          is_sgd,
+          word_key(
+              "optimizer.momentum_scale", PACELINE_FIELD(optimizer.momentum_scale),
+              optim::parse_momentum_scale,
+              "sgd with momentum, when gradients come late: backdated enters them as if they had "
+              "come earlier, staleness lowers the momentum by what asynchrony gives, samples "
+              "makes it count samples, none leaves it. Under bsp they are the same.")),
       word_key("optimizer.schedule.name", PACELINE_FIELD(optimizer.schedule.name),
                optim::parse_schedule_name,
                "constant, step or cosine, of the share of the budget that is applied."),
@@ -686,6 +694,7 @@ roles::CoordinatorOptions coordinator_options(const Config& config) {
   options.optimizer = config.optimizer.rule;
   options.lr = config.optimizer.lr;
   options.lr_scale = config.optimizer.lr_scale;
+  options.momentum_scale = config.optimizer.momentum_scale;
   options.schedule = config.optimizer.schedule;
   options.eval_every_samples = config.train.eval_every_samples;
   options.target_accuracy = config.train.target_accuracy;

@@ -51,6 +51,7 @@ struct Config {
     optim::OptimizerConfig rule;
     double lr = 0.1;
     optim::LrScale lr_scale = optim::LrScale::PerSample;
+    optim::MomentumScale momentum_scale = optim::MomentumScale::Backdated;
     optim::Schedule schedule;
     bool operator==(const Optimizer&) const = default;
   } optimizer;

@@ -150,6 +150,10 @@ TEST(ConfigTest, WhatCannotBeTogetherIsAnError) {
               HasSubstr("a step schedule needs"));
   EXPECT_THAT(with("[optimizer]\nschedule = \"cosine\""), HasSubstr("write schedule = { name"));
   EXPECT_THAT(with("[optimizer]\nlr_scale = \"per_push\""), HasSubstr("demo.toml:4: \"per_push\""));
+  EXPECT_THAT(
+      with("[optimizer]\nmomentum_scale = \"backdate\""),
+      HasSubstr(
+          "demo.toml:4: \"backdate\" is no scale of the momentum; did you mean \"backdated\"?"));
   EXPECT_THAT(with("[sync]\npolicy = \"dssp:5-3\""), HasSubstr("demo.toml:4: policy 'dssp:5-3'"));
   EXPECT_THAT(with("[sync]\npolicy = \"elastic_bps\""),
               AllOf(HasSubstr("demo.toml:4: "), HasSubstr("elastic_bsp")));
@@ -280,6 +284,9 @@ Config random_config(Rng& rng) {
       .lr = random_number(rng, 0, 1e21),
       .lr_scale = rng.chance(1, 2) ? optim::LrScale::PerSample : optim::LrScale::PerUpdate,
       .schedule = random_schedule(rng)};
+  if (config.optimizer.rule.name == "sgd" && rng.chance(1, 2)) {
+    config.optimizer.momentum_scale = optim::MomentumScale::Staleness;
+  }
   config.sync.policy = kPolicies[rng.below(std::size(kPolicies))];
   config.cluster.workers = static_cast<std::uint32_t>(1 + rng.below(10));
   config.cluster.servers = static_cast<std::uint32_t>(1 + rng.below(10));
@@ -377,6 +384,7 @@ TEST(ConfigTest, TheTableOfKeysHasEachOnceWithItsDefault) {
                           "optimizer.momentum",
                           "optimizer.weight_decay",
                           "optimizer.lr_scale",
+                          "optimizer.momentum_scale",
                           "optimizer.schedule.name",
                           "optimizer.schedule.at",
                           "optimizer.schedule.factor",

@@ -45,7 +45,8 @@ Adam::Adam(const OptimizerConfig& config, std::size_t size)
       mean_square_(size),
       steps_(1) {}
 
-void Adam::step(std::span<float> parameters, std::span<const float> gradient, float lr) {
+void Adam::step(std::span<float> parameters, std::span<const float> gradient, float lr,
+                const Momentum*) {
   PACELINE_CHECK(parameters.size() == size_, "the shard has the optimizer's size");
   PACELINE_CHECK(gradient.size() == size_, "the gradient has the shard's size");
   steps_[0] += 1;

@@ -22,7 +22,8 @@ class Adam final : public Optimizer {
   // config: checked; its name says which of the two.
   Adam(const OptimizerConfig& config, std::size_t size);
 
-  void step(std::span<float> parameters, std::span<const float> gradient, float lr) override;
+  void step(std::span<float> parameters, std::span<const float> gradient, float lr,
+            const Momentum* momentum = nullptr) override;
   // m [size], v [size], t [1].
   std::vector<std::span<float>> state() override;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "paceline/base/result.h"
+#include "paceline/optim/momentum.h"
 
 namespace paceline::optim {
 
@@ -33,7 +34,9 @@ class Optimizer {
 
   // One update, in place and in one pass over memory. parameters, gradient: [size], not
   // overlapping. The caller has checked what came over the wire: a wrong size is a bug.
-  virtual void step(std::span<float> parameters, std::span<const float> gradient, float lr) = 0;
+  // momentum: instead of the configured one; null: that one. A rule without momentum ignores it.
+  virtual void step(std::span<float> parameters, std::span<const float> gradient, float lr,
+                    const Momentum* momentum = nullptr) = 0;
 
   // All that the next step depends on, for a checkpoint to read or to write back in place. The
   // number and sizes follow from config and size alone; the views live as long as the optimizer.

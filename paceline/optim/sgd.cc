@@ -40,6 +40,17 @@ void with_nesterov(float* __restrict w, float* __restrict velocity,
   }
 }
 
+PACELINE_VECTOR_CLONES
+void with_scaled(float* __restrict w, float* __restrict velocity, const float* __restrict gradient,
+                 std::size_t size, Factors f, Momentum m) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const float d = gradient[i] + f.weight_decay * w[i];
+    const float v = velocity[i];
+    velocity[i] = m.kept * v + m.entered * d;
+    w[i] -= f.lr * (m.carried * v + m.displaced * d);
+  }
+}
+
 }  // namespace
 
 SGD::SGD(const OptimizerConfig& config, std::size_t size)
@@ -49,12 +60,15 @@ SGD::SGD(const OptimizerConfig& config, std::size_t size)
       nesterov_(config.nesterov),
       velocity_(config.momentum > 0 ? size : 0) {}
 
-void SGD::step(std::span<float> parameters, std::span<const float> gradient, float lr) {
+void SGD::step(std::span<float> parameters, std::span<const float> gradient, float lr,
+               const Momentum* momentum) {
   PACELINE_CHECK(parameters.size() == size_, "the shard has the optimizer's size");
   PACELINE_CHECK(gradient.size() == size_, "the gradient has the shard's size");
   const Factors factors{lr, momentum_, weight_decay_};
   if (velocity_.empty()) {
     plain(parameters.data(), gradient.data(), size_, factors);
+  } else if (momentum != nullptr) {
+    with_scaled(parameters.data(), velocity_.data(), gradient.data(), size_, factors, *momentum);
   } else if (nesterov_) {
     with_nesterov(parameters.data(), velocity_.data(), gradient.data(), size_, factors);
   } else {

@@ -12,7 +12,8 @@
 // ICML 2013, in PyTorch's form, where the velocity holds no learning rate:
 //   d <- gradient + weight_decay w,  v <- momentum v + d,
 //   w <- w - lr v, or with Nesterov  w <- w - lr (d + momentum v).
-// PyTorch begins with v = d; so does this, v being 0 at first.
+// PyTorch begins with v = d; so does this, v being 0 at first. A Momentum (momentum.h) given with a
+// step stands for the last two lines.
 namespace paceline::optim {
 
 class SGD final : public Optimizer {
@@ -20,7 +21,8 @@ class SGD final : public Optimizer {
   // config: checked.
   SGD(const OptimizerConfig& config, std::size_t size);
 
-  void step(std::span<float> parameters, std::span<const float> gradient, float lr) override;
+  void step(std::span<float> parameters, std::span<const float> gradient, float lr,
+            const Momentum* momentum = nullptr) override;
   // The velocity [size]; nothing without momentum.
   std::vector<std::span<float>> state() override;
 

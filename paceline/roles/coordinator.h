@@ -31,6 +31,7 @@ struct CoordinatorOptions {
   optim::OptimizerConfig optimizer;
   double lr = 0.1;
   optim::LrScale lr_scale = optim::LrScale::PerSample;
+  optim::MomentumScale momentum_scale = optim::MomentumScale::None;
   optim::Schedule schedule;
   std::uint64_t eval_every_samples = 0;   // 0: only at the end
   std::optional<double> target_accuracy;  // 0..1
@@ -82,6 +83,7 @@ class Coordinator {
   struct Pending {  // a push that was released and is not decided
     PushId push;
     std::uint64_t batch = 0;
+    std::uint64_t applied = 0;  // pushes, when it was released
     Version version = 0;
     ServerSet held;
     bool complete = false;
@@ -241,6 +243,8 @@ class Coordinator {
   std::string finish_why_;
 
   LossMean losses_;
+  optim::MeanStaleness staleness_;
+  optim::MeanStaleness behind_;
   Time recorded_{};
   RunStats stats_;
 };

@@ -104,12 +104,30 @@ void Coordinator::apply(const sync::Apply& update, wire::Decide& decide) {
   const double share = static_cast<double>(stats_.samples) / static_cast<double>(options_.samples);
   stats_.lr = optim::lr_at(options_.schedule, options_.lr, share);
   const auto count = static_cast<std::uint32_t>(update.pushes.size());
-  const double lr = optim::effective_lr(options_.lr_scale, stats_.lr, count, ready_);
-  decide.updates.push_back({update.pushes, static_cast<float>(lr)});
   for (const PushId& push : update.pushes) {
     const Pending* const pending = pending_of(push);
     PACELINE_CHECK(pending != nullptr && pending->complete,
                    "a policy applies a push that is complete, once");
+    staleness_.note(static_cast<double>(stats_.version - pending->version));
+    behind_.note(static_cast<double>(stats_.applied - pending->applied));
+  }
+  const double lr = optim::effective_lr(options_.lr_scale, stats_.lr, count, ready_);
+  wire::Update& made = decide.updates.emplace_back(
+      wire::Update{update.pushes, static_cast<float>(lr), std::nullopt});
+  if (options_.optimizer.name == "sgd") {
+    const auto momentum = optim::scale_momentum(
+        options_.momentum_scale, options_.optimizer.momentum, options_.optimizer.nesterov,
+        {.pushes = count,
+         .workers = ready_,
+         .rate = optim::effective_lr(options_.lr_scale, 1, count, ready_),
+         .staleness = staleness_.value(),
+         .behind = behind_.value()});
+    if (momentum) {
+      made.momentum = {momentum->carried, momentum->displaced, momentum->kept, momentum->entered};
+    }
+  }
+  for (const PushId& push : update.pushes) {
+    const Pending* const pending = pending_of(push);
     ++stats_.staleness[stats_.version - pending->version];
     stats_.samples += stream_->size_of(pending->batch);
     ledger_->applied(pending->batch);
@@ -154,6 +172,7 @@ void Coordinator::release(WorkerId id, wire::Decide& decide) {
                     .samples = stream_->samples_of(*batch)};
   worker.pending.push_back({.push = {id, worker.release.incarnation, worker.release.step},
                             .batch = *batch,
+                            .applied = stats_.applied,
                             .version = stats_.version,
                             .held = ServerSet(servers_.size())});
   ++undecided_;

@@ -123,6 +123,41 @@ TEST_F(CoordinatorTest, WhoeverIsNotAwaitedIsNotLate) {
   }
 }
 
+// Rates of a half, as each push is one of two workers'; the second comes one push late.
+TEST_F(CoordinatorTest, AnUpdateSaysWhatBecomesOfTheMomentum) {
+  options_.optimizer.momentum = 0.9;
+  for (const auto scale : {optim::MomentumScale::None, optim::MomentumScale::Backdated}) {
+    options_.momentum_scale = scale;
+    make("asp", 2);
+    start();
+    const auto momentum_of = [&](const PushId& push) {
+      return sent<wire::Decide>(held(push)).at(0).updates.at(0).momentum;
+    };
+    const auto first = momentum_of({{0}, 1, 0});
+    const auto second = momentum_of({{1}, 2, 0});
+    if (scale == optim::MomentumScale::None) {
+      EXPECT_EQ(first, std::nullopt);
+      EXPECT_EQ(second, std::nullopt);
+      continue;
+    }
+    EXPECT_FLOAT_EQ(first->kept, 0.9486833F);
+    EXPECT_FLOAT_EQ(first->entered, 0.9486833F / 0.9F / 2);
+    // Half a push behind in the mean, of two workers, threefold: 0.9^(3/4).
+    EXPECT_FLOAT_EQ(second->entered, 0.9486833F / 0.9F / 2 * 0.9240211F);
+  }
+}
+
+TEST_F(CoordinatorTest, UnderBspTheMomentumIsTheConfiguredOne) {
+  options_.optimizer.momentum = 0.9;
+  options_.momentum_scale = optim::MomentumScale::Backdated;
+  make("bsp", 2);
+  start();
+  held({{0}, 1, 0});
+  const auto decides = sent<wire::Decide>(held({{1}, 2, 0}));
+  ASSERT_EQ(decides.at(0).updates.at(0).pushes.size(), 2U);
+  EXPECT_EQ(decides[0].updates[0].momentum, std::nullopt);
+}
+
 // The gap right after a push, to the slowest that is in; a joiner begins where the slowest is.
 TEST_F(CoordinatorTest, TheGreatestGapOfTheClocks) {
   options_.start_workers = 2;

@@ -224,12 +224,18 @@ bool Server::apply(const wire::Update& update) {
     gradients.push_back(floats(held->payload));
   }
   if (gradients.empty()) return true;
+  optim::Momentum scaled;
+  if (update.momentum) {
+    scaled = {update.momentum->carried, update.momentum->displaced, update.momentum->kept,
+              update.momentum->entered};
+  }
+  const optim::Momentum* const momentum = update.momentum ? &scaled : nullptr;
   if (gradients.size() == 1) {
-    optimizer_->step(parameters_, gradients.front(), update.lr);
+    optimizer_->step(parameters_, gradients.front(), update.lr, momentum);
   } else {
     mean_.resize(parameters_.size());
     optim::mean_into(mean_, gradients);
-    optimizer_->step(parameters_, mean_, update.lr);
+    optimizer_->step(parameters_, mean_, update.lr, momentum);
   }
   ++version_;
   snapshot_ = nullptr;

@@ -89,8 +89,9 @@ class UpdateChecker {
   };
 
   std::string apply(const wire::Update& update);
-  void move(const std::vector<float>& mean, float lr);
-  std::string check_lr(const wire::Update& update) const;
+  void move(const std::vector<float>& mean, const wire::Update& update);
+  std::string check_rule(const wire::Update& update) const;
+  bool is_rule_for(const wire::Update& update, double base, double workers) const;
   std::span<const float> shard_of(const std::vector<float>& parameters, std::uint32_t server) const;
   std::string check_stream() const;
 
@@ -101,6 +102,9 @@ class UpdateChecker {
   std::unique_ptr<optim::Optimizer> adam_;
   Version version_ = 0;
   std::uint64_t samples_ = 0;
+  std::vector<std::uint64_t> pushes_at_ = {0};  // [versions] pushes applied up to there
+  std::vector<double> staleness_;               // [pushes applied], in updates
+  std::vector<double> behind_;                  // the same, in pushes
   std::map<Version, std::vector<float>> versions_;
   std::vector<Moment> moments_;  // by decision number, from 0
   std::vector<wire::Decide> decides_;

@@ -90,6 +90,12 @@ class Drawer {
     run.lr = 0.01 + rng_.unit() * 0.2;
     if (one_in(3)) run.optimizer.momentum = 0.9;
     if (run.optimizer.momentum > 0 && one_in(2)) run.optimizer.nesterov = true;
+    if (run.optimizer.momentum > 0) {
+      constexpr optim::MomentumScale kScales[] = {
+          optim::MomentumScale::None, optim::MomentumScale::Samples,
+          optim::MomentumScale::Staleness, optim::MomentumScale::Backdated};
+      run.momentum_scale = kScales[rng_.below(4)];
+    }
     if (one_in(4)) run.optimizer.weight_decay = 0.01;
     if (one_in(5)) run.optimizer = {.name = one_in(2) ? "adam" : "adamw"};
     if (one_in(3)) run.lr_scale = optim::LrScale::PerUpdate;

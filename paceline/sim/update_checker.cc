@@ -161,7 +161,14 @@ std::string UpdateChecker::decide(const wire::Decide& decide) {
 
 std::string UpdateChecker::apply(const wire::Update& update) {
   if (!std::ranges::is_sorted(update.pushes)) return "promise 4: an update not in rank order";
-  if (std::string wrong = check_lr(update); !wrong.empty()) return wrong;
+  for (const PushId& push : update.pushes) {
+    const auto lease = leases_.find(push);
+    if (lease == leases_.end()) return cat("promise 2: applied unasked: ", to_string(push));
+    const Version from = lease->second.release.version;
+    staleness_.push_back(static_cast<double>(version_ - from));
+    behind_.push_back(static_cast<double>(pushes_at_[version_] - pushes_at_[from]));
+  }
+  if (std::string wrong = check_rule(update); !wrong.empty()) return wrong;
   std::vector<float> sum;
   for (const PushId& push : update.pushes) {
     if (std::string wrong = complete(push); !wrong.empty()) return wrong;
@@ -188,38 +195,99 @@ std::string UpdateChecker::apply(const wire::Update& update) {
   if (update.pushes.size() > 1) {
     for (float& value : sum) value /= count;
   }
-  move(sum, update.lr);
+  move(sum, update);
+  pushes_at_.push_back(pushes_at_.back() + update.pushes.size());
   versions_[++version_] = parameters_;
   return {};
 }
 
-void UpdateChecker::move(const std::vector<float>& mean, float lr) {
-  if (adam_) return adam_->step(parameters_, mean, lr);
+void UpdateChecker::move(const std::vector<float>& mean, const wire::Update& update) {
+  if (adam_) return adam_->step(parameters_, mean, update.lr);
   const optim::OptimizerConfig& rule = scenario_.run.optimizer;
+  const float lr = update.lr;
   const auto momentum = static_cast<float>(rule.momentum);
   const auto decay = static_cast<float>(rule.weight_decay);
   for (std::size_t i = 0; i < mean.size(); ++i) {
     const float d = mean[i] + decay * parameters_[i];
+    if (update.momentum) {
+      const float v = velocity_[i];
+      velocity_[i] = update.momentum->kept * v + update.momentum->entered * d;
+      parameters_[i] -= lr * (update.momentum->carried * v + update.momentum->displaced * d);
+      continue;
+    }
     velocity_[i] = momentum * velocity_[i] + d;
     parameters_[i] -= lr * (rule.nesterov ? d + momentum * velocity_[i] : velocity_[i]);
   }
 }
 
+namespace {
+
+// Of the last hundred or so, from the first on.
+double recent_mean(const std::vector<double>& values) {
+  double mean = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    mean += (values[i] - mean) / static_cast<double>(std::min<std::size_t>(i + 1, 100));
+  }
+  return mean;
+}
+
+bool is_near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b) + 1e-12; }
+
+}  // namespace
+
+// Not as optim/ computes it: two lone updates after each other, told by what each of them moves.
+// A gradient g moves lr g / (1 - momentum) in all, whatever comes after it; by the end of its own
+// update that much less what a velocity still brings.
+bool UpdateChecker::is_rule_for(const wire::Update& update, double base, double workers) const {
+  const roles::CoordinatorOptions& run = scenario_.run;
+  const auto m = static_cast<double>(update.pushes.size());
+  const double rate = run.lr_scale == optim::LrScale::PerUpdate ? 1 : m / workers;
+  if (update.lr != static_cast<float>(base * rate)) return false;
+  const double momentum = run.optimizer.momentum;
+  const bool is_scaled = run.optimizer.name == "sgd" && momentum > 0 &&
+                         run.momentum_scale != optim::MomentumScale::None;
+  if (!is_scaled) return !update.momentum;
+  double kept = std::exp(std::log(momentum) * m / workers);
+  double late = 0;
+  if (run.momentum_scale == optim::MomentumScale::Staleness) {
+    kept = std::max(0.0, 1 - (1 - momentum) * (1 + recent_mean(staleness_)));
+  } else if (run.momentum_scale == optim::MomentumScale::Backdated) {
+    late = optim::kBackdating * recent_mean(behind_) / workers;
+  }
+  const float usual = static_cast<float>(momentum);
+  wire::Momentum rule{.carried = usual, .kept = usual};
+  if (update.momentum) {
+    rule = *update.momentum;
+  } else if (run.optimizer.nesterov) {
+    rule = {.carried = usual * usual, .displaced = 1 + usual, .kept = usual};
+  }
+  // What a velocity of 1 is owed, at the schedule's rate 1: as the usual rule would bring it.
+  const double ahead = run.optimizer.nesterov ? momentum : 0;  // of it the parameters have already
+  const double owed = momentum / (1 - momentum) - ahead;
+  const double of_velocity = static_cast<double>(rule.carried) * rate;
+  const double of_gradient = static_cast<double>(rule.displaced) * rate;
+  const double left =
+      std::exp(std::log(momentum) * late) * kept;  // of a gradient, after its update
+  const double entered = left * rate / momentum;
+  return is_near(static_cast<double>(rule.kept), kept) &&
+         is_near(static_cast<double>(rule.entered), entered) &&
+         is_near(of_velocity, owed * (1 - kept)) &&
+         is_near(of_gradient, rate / (1 - momentum) - entered * owed);
+}
+
 // The mean of m pushes of n live workers: n is somewhere from 1 to all.
-std::string UpdateChecker::check_lr(const wire::Update& update) const {
+std::string UpdateChecker::check_rule(const wire::Update& update) const {
   const double share = static_cast<double>(samples_) / static_cast<double>(scenario_.run.samples);
   const double base = optim::lr_at(scenario_.run.schedule, scenario_.run.lr, share);
-  const auto m = static_cast<double>(update.pushes.size());
   const bool calm = scenario_.is_calm();
   const std::uint32_t least = calm ? scenario_.run.workers : 1;
   for (std::uint32_t n = least; n <= scenario_.run.workers; ++n) {
-    const bool per_update = scenario_.run.lr_scale == optim::LrScale::PerUpdate;
-    const double lr = per_update ? base : base * m / n;
-    if (update.lr == static_cast<float>(lr)) return {};
+    if (is_rule_for(update, base, n)) return {};
   }
   // A worker that was the last may have left.
-  if (!calm && update.lr == static_cast<float>(base)) return {};
-  return cat("promise 2: an update with the learning rate ", update.lr, ", base ", base);
+  if (!calm && is_rule_for(update, base, static_cast<double>(update.pushes.size()))) return {};
+  return cat("promise 2: an update with the learning rate ", update.lr, ", base ", base,
+             update.momentum ? cat(", momentum ", update.momentum->kept) : std::string());
 }
 
 // ---- servers ----

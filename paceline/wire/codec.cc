@@ -83,13 +83,29 @@ Shard from_pb(const pb::Shard& pb, Checks& checks) {
   return {pb.server(), text_from_pb(pb.address(), checks), pb.begin(), pb.count()};
 }
 
+void fill(pb::Momentum* pb, const Momentum& momentum) {
+  pb->set_carried(momentum.carried);
+  pb->set_displaced(momentum.displaced);
+  pb->set_kept(momentum.kept);
+  pb->set_entered(momentum.entered);
+}
+Momentum from_pb(const pb::Momentum& pb, Checks& checks) {
+  const Momentum momentum{pb.carried(), pb.displaced(), pb.kept(), pb.entered()};
+  checks.require(std::isfinite(momentum.carried) && std::isfinite(momentum.displaced) &&
+                     std::isfinite(momentum.kept) && std::isfinite(momentum.entered),
+                 "a momentum that is no number");
+  return momentum;
+}
+
 void fill(pb::Update* pb, const Update& update) {
   for (const PushId& push : update.pushes) fill(pb->add_pushes(), push);
   pb->set_lr(update.lr);
+  if (update.momentum) fill(pb->mutable_momentum(), *update.momentum);
 }
 Update from_pb(const pb::Update& pb, Checks& checks) {
   checks.require(std::isfinite(pb.lr()), "a learning rate that is no number");
-  Update update{{}, pb.lr()};
+  Update update{{}, pb.lr(), std::nullopt};
+  if (pb.has_momentum()) update.momentum = from_pb(pb.momentum(), checks);
   if (!bounded(pb.pushes(), checks)) return update;
   update.pushes.reserve(static_cast<std::size_t>(pb.pushes_size()));
   for (const auto& push : pb.pushes()) update.pushes.push_back(from_pb(push, checks));

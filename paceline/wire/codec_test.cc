@@ -51,7 +51,8 @@ TEST(Codec, KnowsEveryField) {
   EXPECT_EQ(fields_of_all(std::make_index_sequence<kTypes>()), known)
       << "add the field to paceline.proto, codec.cc and message_generator.h, then here";
   EXPECT_EQ(fields<Shard>(), 4U);
-  EXPECT_EQ(fields<Update>(), 2U);
+  EXPECT_EQ(fields<Update>(), 3U);
+  EXPECT_EQ(fields<Momentum>(), 4U);
   EXPECT_EQ(fields<Recipient>(), 3U);
   EXPECT_EQ(fields<PushId>(), 3U);
   EXPECT_EQ(fields<NodeId>(), 2U);

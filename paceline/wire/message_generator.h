@@ -97,7 +97,10 @@ class MessageGenerator {
   void fill(Held& m) { m = {push()}; }
   void fill(Decide& m) {
     m = {number(), {}, pushes(), {}};
-    for (auto n = rng_.below(4); n > 0; --n) m.updates.push_back({pushes(), single()});
+    for (auto n = rng_.below(4); n > 0; --n) {
+      m.updates.push_back({pushes(), single(), std::nullopt});
+      if (rng_.chance(1, 2)) m.updates.back().momentum = {single(), single(), single(), single()};
+    }
     for (auto n = rng_.below(4); n > 0; --n) m.recipients.push_back({node(), number(), number()});
   }
   void fill(Decided& m) { m = {number(), number()}; }

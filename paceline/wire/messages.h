@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -155,10 +156,20 @@ struct Held {
   bool operator==(const Held&) const = default;
 };
 
+// Instead of the configured momentum: w <- w - lr (carried v + displaced d), v <- kept v + entered
+// d, d being the gradient (optim/momentum.h).
+struct Momentum {
+  float carried = 0;
+  float displaced = 1;
+  float kept = 0;
+  float entered = 1;
+  bool operator==(const Momentum&) const = default;
+};
 // One update: the mean of these gradients, summed in the order given, moves the shard with lr.
 struct Update {
   std::vector<PushId> pushes;
   float lr = 0;
+  std::optional<Momentum> momentum;  // null: the configured one
   bool operator==(const Update&) const = default;
 };
 // Who gets the parameters once the updates are made.
