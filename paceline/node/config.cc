@@ -307,7 +307,8 @@ std::vector<Key> make_keys() {
               optim::parse_momentum_scale,
               "sgd with momentum, when gradients come late: backdated enters them as if they had "
               "come earlier, staleness lowers the momentum by what asynchrony gives, samples "
-              "makes it count samples, none leaves it. Under bsp they are the same.")),
+              "makes it count samples, closed_loop steers it by what is measured, none leaves "
+              "it. Under bsp they are the same.")),
       word_key("optimizer.schedule.name", PACELINE_FIELD(optimizer.schedule.name),
                optim::parse_schedule_name,
                "constant, step or cosine, of the share of the budget that is applied."),

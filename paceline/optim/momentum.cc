@@ -9,9 +9,10 @@ namespace paceline::optim {
 namespace {
 
 constexpr Named<MomentumScale> kScales[] = {{"none", MomentumScale::None},
-                                           {"samples", MomentumScale::Samples},
-                                           {"staleness", MomentumScale::Staleness},
-                                           {"backdated", MomentumScale::Backdated}};
+                                            {"samples", MomentumScale::Samples},
+                                            {"staleness", MomentumScale::Staleness},
+                                            {"backdated", MomentumScale::Backdated},
+                                            {"closed_loop", MomentumScale::ClosedLoop}};
 
 // Updates of all live workers that these pushes make; one that comes when all have left is one.
 double supersteps(double pushes, const UpdateFacts& facts) {
@@ -32,6 +33,7 @@ std::optional<Momentum> scale_momentum(MomentumScale scale, double momentum, boo
   double late = 1;
   switch (scale) {
     case MomentumScale::None:
+    case MomentumScale::ClosedLoop:
       return std::nullopt;
     case MomentumScale::Staleness:
       if (facts.staleness > 0) kept = std::max(0.0, 1 - (1 - momentum) * (1 + facts.staleness));

@@ -10,7 +10,8 @@
 // "Asynchrony begets momentum, with an application to deep learning", Allerton 2016), on top of
 // what the user set; each scale here takes some of it back. Every one of them leaves the distance
 // that a gradient moves the parameters in the end, lr / (1 - momentum), as it was, and none changes
-// anything where an update is the mean of all live workers' gradients and none of them is late: BSP.
+// anything where an update is the mean of all live workers' gradients and none of them is late:
+// BSP.
 namespace paceline::optim {
 
 enum class MomentumScale {
@@ -23,9 +24,12 @@ enum class MomentumScale {
   // As Samples, and a gradient that comes late is entered as if it had come on time: it moves the
   // parameters at once as far as it would have by now, and the velocity holds what would be left.
   Backdated,
+  // The servers measure what momentum updates have in all, and steer the explicit one:
+  // closed_loop.h.
+  ClosedLoop,
 };
 
-// "none", "samples", "staleness", "backdated".
+// "none", "samples", "staleness", "backdated", "closed_loop".
 Result<MomentumScale> parse_momentum_scale(std::string_view name);
 std::string_view to_string(MomentumScale scale);
 
@@ -69,7 +73,7 @@ class MeanStaleness {
   std::uint64_t count_ = 0;
 };
 
-// momentum: 0 <= momentum < 1. null: the usual rule.
+// momentum: 0 <= momentum < 1. null: the usual rule, or with ClosedLoop what the servers find.
 //
 // Seen as distances: of what gradients still owe, an update brings the share 1 - k, k being the
 // momentum of that update; a gradient owes rate lr / (1 - momentum), of which it brings 1 - e k at

@@ -12,7 +12,8 @@ namespace paceline::optim {
 namespace {
 
 constexpr MomentumScale kAll[] = {MomentumScale::None, MomentumScale::Samples,
-                                  MomentumScale::Staleness, MomentumScale::Backdated};
+                                  MomentumScale::Staleness, MomentumScale::Backdated,
+                                  MomentumScale::ClosedLoop};
 
 std::optional<Momentum> scaled(MomentumScale scale, double momentum, const UpdateFacts& facts) {
   return scale_momentum(scale, momentum, false, facts);
@@ -142,9 +143,8 @@ TEST(Momentum, TheUsualRuleIsASpecialCase) {
     const auto given = std::move(*make_optimizer(rule, 100));
     std::vector<float> a(100, 1);
     std::vector<float> b(100, 1);
-    const Momentum momentum = nesterov
-                                  ? Momentum{.carried = 0.81F, .displaced = 1.9F, .kept = 0.9F}
-                                  : Momentum{.carried = 0.9F, .kept = 0.9F};
+    const Momentum momentum = nesterov ? Momentum{.carried = 0.81F, .displaced = 1.9F, .kept = 0.9F}
+                                       : Momentum{.carried = 0.9F, .kept = 0.9F};
     for (int i = 0; i < 50; ++i) {
       std::vector<float> gradient(100);
       for (float& g : gradient) g = static_cast<float>(rng.unit() - 0.5);
@@ -167,7 +167,7 @@ TEST(MeanStaleness, ForgetsAfterAHundredPushes) {
 }
 
 TEST(Momentum, NamesGoBothWays) {
-  for (const auto* name : {"none", "samples", "staleness", "backdated"}) {
+  for (const auto* name : {"none", "samples", "staleness", "backdated", "closed_loop"}) {
     EXPECT_EQ(to_string(parse_momentum_scale(name).value()), name);
   }
   EXPECT_EQ(to_string(parse_momentum_scale("stale").error()).substr(0, 24),

@@ -288,15 +288,17 @@ void Coordinator::configure(std::uint32_t s) {
   const std::uint64_t begin = parameter_count_ * s / options_.servers;
   const std::uint64_t end = parameter_count_ * (s + 1) / options_.servers;
   const optim::OptimizerConfig& rule = options_.optimizer;
-  send(server_node(s), wire::Configure{.begin = begin,
-                                       .count = end - begin,
-                                       .optimizer = rule.name,
-                                       .momentum = rule.momentum,
-                                       .nesterov = rule.nesterov,
-                                       .weight_decay = rule.weight_decay,
-                                       .beta1 = rule.beta1,
-                                       .beta2 = rule.beta2,
-                                       .eps = rule.eps});
+  send(server_node(s),
+       wire::Configure{.begin = begin,
+                       .count = end - begin,
+                       .optimizer = rule.name,
+                       .momentum = rule.momentum,
+                       .nesterov = rule.nesterov,
+                       .weight_decay = rule.weight_decay,
+                       .beta1 = rule.beta1,
+                       .beta2 = rule.beta2,
+                       .eps = rule.eps,
+                       .closed_loop = options_.momentum_scale == optim::MomentumScale::ClosedLoop});
 }
 
 // All models begin alike, so any worker will do: the lowest that is there.

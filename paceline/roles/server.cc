@@ -69,14 +69,15 @@ void Server::take(NodeId from, const wire::Configure& configure) {
     if (initialised_) send(kCoordinator, wire::Initialised{});
     return;
   }
-  auto optimizer = optim::make_optimizer({.name = configure.optimizer,
-                                          .momentum = configure.momentum,
-                                          .nesterov = configure.nesterov,
-                                          .weight_decay = configure.weight_decay,
-                                          .beta1 = configure.beta1,
-                                          .beta2 = configure.beta2,
-                                          .eps = configure.eps},
-                                         configure.count);
+  rule_ = {.name = configure.optimizer,
+           .momentum = configure.momentum,
+           .nesterov = configure.nesterov,
+           .weight_decay = configure.weight_decay,
+           .beta1 = configure.beta1,
+           .beta2 = configure.beta2,
+           .eps = configure.eps};
+  is_steered_ = configure.closed_loop && rule_.name == "sgd" && rule_.momentum > 0;
+  auto optimizer = optim::make_optimizer(rule_, configure.count);
   if (!optimizer) return fail(2, to_string(optimizer.error()));
   optimizer_ = std::move(*optimizer);
   parameters_.resize(configure.count);
@@ -94,6 +95,7 @@ void Server::take(NodeId from, const wire::Initialise&, const Payload& payload) 
     }
     std::ranges::copy(values, parameters_.begin());
     initialised_ = true;
+    if (is_steered_) loop_.emplace(rule_.momentum, rule_.nesterov, parameters_);
   }
   send(from, wire::Initialised{});
   send(kCoordinator, wire::Initialised{});
@@ -201,7 +203,9 @@ void Server::take(NodeId from, const wire::Decide& decide) {
     for (const PushId& push : decide.drop) forget(push);
     for (const wire::Recipient& recipient : decide.recipients) {
       if (recipient.node.role == Role::Worker) {
-        workers_[recipient.node.index].recipient = recipient;
+        Worker& worker = workers_[recipient.node.index];
+        worker.recipient = recipient;
+        worker.recipient_version = version_;
       } else {
         recipients_[recipient.node] = recipient;
       }
@@ -224,23 +228,33 @@ bool Server::apply(const wire::Update& update) {
     gradients.push_back(floats(held->payload));
   }
   if (gradients.empty()) return true;
-  optim::Momentum scaled;
-  if (update.momentum) {
-    scaled = {update.momentum->carried, update.momentum->displaced, update.momentum->kept,
-              update.momentum->entered};
-  }
-  const optim::Momentum* const momentum = update.momentum ? &scaled : nullptr;
   if (gradients.size() == 1) {
-    optimizer_->step(parameters_, gradients.front(), update.lr, momentum);
+    move(gradients.front(), update);
   } else {
     mean_.resize(parameters_.size());
     optim::mean_into(mean_, gradients);
-    optimizer_->step(parameters_, mean_, update.lr, momentum);
+    move(mean_, update);
   }
   ++version_;
   snapshot_ = nullptr;
   for (const PushId& push : update.pushes) forget(push);
   return true;
+}
+
+void Server::move(std::span<const float> gradient, const wire::Update& update) {
+  std::optional<optim::Momentum> momentum = loop_ ? loop_->momentum() : std::nullopt;
+  if (const auto& told = update.momentum) {
+    momentum = {told->carried, told->displaced, told->kept, told->entered};
+  }
+  optimizer_->step(parameters_, gradient, update.lr, momentum ? &*momentum : nullptr);
+  if (!loop_) return;
+  const PushId& push = update.pushes.front();
+  const Worker& worker = workers_[push.worker.value];
+  const bool is_known = update.pushes.size() == 1 && worker.recipient &&
+                        worker.recipient->incarnation == push.incarnation &&
+                        worker.recipient->step == push.step;
+  loop_->note(gradient, is_known ? std::optional(worker.recipient_version) : std::nullopt,
+              update.lr, parameters_);
 }
 
 void Server::serve(const wire::Recipient& recipient) {

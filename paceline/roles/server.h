@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "paceline/base/bytes.h"
+#include "paceline/optim/closed_loop.h"
 #include "paceline/optim/optimizer.h"
 #include "paceline/roles/io.h"
 
@@ -59,6 +60,7 @@ class Server {
     std::vector<Gradient> held;                // at most kHeldPerWorker
     std::optional<PushId> last_decided;        // the highest; lower ones come too late
     std::optional<wire::Recipient> recipient;  // its last release
+    Version recipient_version = 0;             // that it was released from
   };
 
   void on(const Started&);
@@ -85,6 +87,7 @@ class Server {
   void forget(const PushId& push);
   std::vector<Gradient*> held_in_order();
   bool apply(const wire::Update& update);
+  void move(std::span<const float> gradient, const wire::Update& update);
   void serve(const wire::Recipient& recipient);
   void report(Gradient& gradient);
   void report_again();
@@ -103,6 +106,9 @@ class Server {
   std::vector<float> parameters_;  // empty: not configured yet
   bool initialised_ = false;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  bool is_steered_ = false;  // configured: momentum in a closed loop
+  optim::OptimizerConfig rule_;
+  std::optional<optim::ClosedLoop> loop_;
   std::vector<float> mean_;
   Version version_ = 0;
   std::uint64_t decided_ = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "paceline/optim/closed_loop.h"
 #include "paceline/optim/optimizer.h"
 #include "paceline/roles/decision_json.h"
 #include "paceline/roles/gradient_source.h"
@@ -90,6 +91,7 @@ class UpdateChecker {
 
   std::string apply(const wire::Update& update);
   void move(const std::vector<float>& mean, const wire::Update& update);
+  void move_shard(std::uint32_t server, const std::vector<float>& mean, const wire::Update& update);
   std::string check_rule(const wire::Update& update) const;
   bool is_rule_for(const wire::Update& update, double base, double workers) const;
   std::span<const float> shard_of(const std::vector<float>& parameters, std::uint32_t server) const;
@@ -100,6 +102,7 @@ class UpdateChecker {
   std::vector<float> parameters_;
   std::vector<float> velocity_;
   std::unique_ptr<optim::Optimizer> adam_;
+  std::vector<optim::ClosedLoop> loops_;  // [servers], if momentum is steered
   Version version_ = 0;
   std::uint64_t samples_ = 0;
   std::vector<std::uint64_t> pushes_at_ = {0};  // [versions] pushes applied up to there

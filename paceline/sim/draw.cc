@@ -93,8 +93,9 @@ class Drawer {
     if (run.optimizer.momentum > 0) {
       constexpr optim::MomentumScale kScales[] = {
           optim::MomentumScale::None, optim::MomentumScale::Samples,
-          optim::MomentumScale::Staleness, optim::MomentumScale::Backdated};
-      run.momentum_scale = kScales[rng_.below(4)];
+          optim::MomentumScale::Staleness, optim::MomentumScale::Backdated,
+          optim::MomentumScale::ClosedLoop};
+      run.momentum_scale = kScales[rng_.below(std::size(kScales))];
     }
     if (one_in(4)) run.optimizer.weight_decay = 0.01;
     if (one_in(5)) run.optimizer = {.name = one_in(2) ? "adam" : "adamw"};

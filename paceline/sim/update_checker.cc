@@ -26,6 +26,13 @@ UpdateChecker::UpdateChecker(const Scenario& scenario, roles::GradientSource& so
   if (scenario.run.optimizer.name != "sgd") {
     adam_ = std::move(*optim::make_optimizer(scenario.run.optimizer, parameters_.size()));
   }
+  if (scenario.run.momentum_scale == optim::MomentumScale::ClosedLoop && !adam_ &&
+      scenario.run.optimizer.momentum > 0) {
+    for (std::uint32_t s = 0; s < servers; ++s) {
+      loops_.emplace_back(scenario.run.optimizer.momentum, scenario.run.optimizer.nesterov,
+                          shard_of(parameters_, s));
+    }
+  }
   versions_[0] = parameters_;
   moments_.push_back({0, parameters_});
   decided_.resize(servers);
@@ -203,21 +210,36 @@ std::string UpdateChecker::apply(const wire::Update& update) {
 
 void UpdateChecker::move(const std::vector<float>& mean, const wire::Update& update) {
   if (adam_) return adam_->step(parameters_, mean, update.lr);
+  for (std::uint32_t s = 0; s < scenario_.run.servers; ++s) move_shard(s, mean, update);
+}
+
+void UpdateChecker::move_shard(std::uint32_t server, const std::vector<float>& mean,
+                               const wire::Update& update) {
   const optim::OptimizerConfig& rule = scenario_.run.optimizer;
   const float lr = update.lr;
   const auto momentum = static_cast<float>(rule.momentum);
   const auto decay = static_cast<float>(rule.weight_decay);
-  for (std::size_t i = 0; i < mean.size(); ++i) {
+  std::optional<wire::Momentum> scaled = update.momentum;
+  if (!loops_.empty()) {
+    if (const auto found = loops_[server].momentum()) {
+      scaled = {found->carried, found->displaced, found->kept, found->entered};
+    }
+  }
+  for (std::size_t i = cuts_[server]; i < cuts_[server + 1]; ++i) {
     const float d = mean[i] + decay * parameters_[i];
-    if (update.momentum) {
+    if (scaled) {
       const float v = velocity_[i];
-      velocity_[i] = update.momentum->kept * v + update.momentum->entered * d;
-      parameters_[i] -= lr * (update.momentum->carried * v + update.momentum->displaced * d);
+      velocity_[i] = scaled->kept * v + scaled->entered * d;
+      parameters_[i] -= lr * (scaled->carried * v + scaled->displaced * d);
       continue;
     }
     velocity_[i] = momentum * velocity_[i] + d;
     parameters_[i] -= lr * (rule.nesterov ? d + momentum * velocity_[i] : velocity_[i]);
   }
+  if (loops_.empty()) return;
+  std::optional<Version> from;
+  if (update.pushes.size() == 1) from = leases_.at(update.pushes.front()).release.version;
+  loops_[server].note(shard_of(mean, server), from, lr, shard_of(parameters_, server));
 }
 
 namespace {
@@ -245,7 +267,7 @@ bool UpdateChecker::is_rule_for(const wire::Update& update, double base, double 
   if (update.lr != static_cast<float>(base * rate)) return false;
   const double momentum = run.optimizer.momentum;
   const bool is_scaled = run.optimizer.name == "sgd" && momentum > 0 &&
-                         run.momentum_scale != optim::MomentumScale::None;
+                         run.momentum_scale != optim::MomentumScale::None && loops_.empty();
   if (!is_scaled) return !update.momentum;
   double kept = std::exp(std::log(momentum) * m / workers);
   double late = 0;

@@ -184,6 +184,7 @@ pb::Configure to_pb(const Configure& m) {
   pb.set_beta1(m.beta1);
   pb.set_beta2(m.beta2);
   pb.set_eps(m.eps);
+  pb.set_closed_loop(m.closed_loop);
   return pb;
 }
 Configure from_pb(const pb::Configure& pb, Checks& checks) {
@@ -191,9 +192,10 @@ Configure from_pb(const pb::Configure& pb, Checks& checks) {
   for (const double value : {pb.momentum(), pb.weight_decay(), pb.beta1(), pb.beta2(), pb.eps()}) {
     checks.require(std::isfinite(value), "an optimizer's option that is no number");
   }
-  return {pb.begin(),    pb.count(),    text_from_pb(pb.optimizer(), checks),
-          pb.momentum(), pb.nesterov(), pb.weight_decay(),
-          pb.beta1(),    pb.beta2(),    pb.eps()};
+  return {pb.begin(),      pb.count(),    text_from_pb(pb.optimizer(), checks),
+          pb.momentum(),   pb.nesterov(), pb.weight_decay(),
+          pb.beta1(),      pb.beta2(),    pb.eps(),
+          pb.closed_loop()};
 }
 
 pb::Initialise to_pb(const Initialise&) { return {}; }

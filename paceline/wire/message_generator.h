@@ -77,7 +77,7 @@ class MessageGenerator {
   }
   void fill(Expelled& m) { m = {number(), text()}; }
   void fill(Configure& m) {
-    m = {floats(), floats(), text(), real(), flag(), real(), real(), real(), real()};
+    m = {floats(), floats(), text(), real(), flag(), real(), real(), real(), real(), flag()};
   }
   void fill(Initialise&) {}
   void fill(Initialised&) {}

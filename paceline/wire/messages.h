@@ -73,6 +73,7 @@ struct Configure {
   double beta1 = 0;
   double beta2 = 0;
   double eps = 0;
+  bool closed_loop = false;  // momentum is steered by what is measured
   bool operator==(const Configure&) const = default;
 };
 
