@@ -43,7 +43,7 @@ def main():
     for name, title, settings, seeds, *published in ROWS:
         if not name.startswith(args.rows) or (args.quick and name != "cnn0"):
             continue
-        settings = {**settings, "train.target_accuracy": TARGET, **dict(s.split("=", 1) for s in args.set)}
+        settings = {**settings, "train.target_accuracy": TARGET, "optimizer.momentum_scale": "none", **dict(s.split("=", 1) for s in args.set)}
         if args.quick:
             settings |= {"model.name": "softmax", "train.samples": 6000}
         for i, seed in enumerate(seeds):
