@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCALES = ["none", "samples", "staleness", "backdated"]
+SCALES = ["none", "samples", "staleness", "closed_loop", "backdated"]
 CONFIG = """
 [model]
 name = "{model}"

@@ -11,15 +11,16 @@
 
 namespace paceline::optim {
 
-// Momentum by feedback, after the closed loop of YellowFin (Zhang and Mitliagkas, "YellowFin and the
-// art of momentum tuning", MLSys 2019, section 4): measures the momentum that updates have in all,
-// what asynchrony adds included, and steers the explicit one until the whole is what was asked for.
+// Momentum by feedback, after the closed loop of YellowFin (Zhang and Mitliagkas, "YellowFin and
+// the art of momentum tuning", MLSys 2019, section 4): measures the momentum that updates have in
+// all, what asynchrony adds included, and steers the explicit one until the whole is what was asked
+// for.
 //
 // A gradient g that was computed at version s and applied with rate a tells, for each coordinate,
 //   (w[s + 1] - w[s] + a g) / (w[s] - w[s - 1]);
-// the median over coordinates is an estimate. At most kSampled coordinates of the shard and kVersions
-// versions are kept. The rate grows as the explicit momentum falls, so that a gradient moves as far in
-// the end. Without a late gradient nothing is measured, and nothing changes: BSP.
+// the median over coordinates is an estimate. At most kSampled coordinates of the shard and
+// kVersions versions are kept. The rate grows as the explicit momentum falls, so that a gradient
+// moves as far in the end. Without a late gradient nothing is measured, and nothing changes: BSP.
 class ClosedLoop {
  public:
   static constexpr std::size_t kSampled = 256;
@@ -32,8 +33,8 @@ class ClosedLoop {
 
   // For the next update; null: nothing is measured yet, the usual rule.
   std::optional<Momentum> momentum() const;
-  // An update is made: its gradient, the version that it was computed at (of a mean: null), its rate,
-  // and what came of it.
+  // An update is made: its gradient, the version that it was computed at (of a mean: null), its
+  // rate, and what came of it.
   void note(std::span<const float> gradient, std::optional<std::uint64_t> computed_at, float lr,
             std::span<const float> parameters);
 

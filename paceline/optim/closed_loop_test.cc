@@ -9,8 +9,8 @@
 namespace paceline::optim {
 namespace {
 
-// A bowl with noise, each gradient `late` updates old; explicit momentum stays where it is set or is
-// steered by the loop.
+// A bowl with noise, each gradient `late` updates old; explicit momentum stays where it is set or
+// is steered by the loop.
 struct Descent {
   double asked = 0.9;
   std::uint64_t late = 0;

@@ -1,6 +1,7 @@
 #include "paceline/wire/codec.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <set>
 #include <string>
@@ -26,7 +27,9 @@ Result<Message> again(const Message& message) {
 
 struct Anything {
   template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): never defined, only asked for
+  operator T() const {  // NOLINT(google-explicit-constructor): never called, only asked for
+    std::abort();
+  }
 };
 template <typename T, std::size_t... kIndices>
 constexpr bool takes(std::index_sequence<kIndices...>) {
