@@ -35,7 +35,8 @@ def live(args, policy, seed):
     command = [
         BIN / "paceline", "train", ROOT / "examples" / "demo.toml", "--sync", policy, "--json",
         "--set", f"run.seed={seed}", "--set", f"optimizer.lr={args.lr}",
-        "--set", f"optimizer.momentum={args.momentum}", "--set", f"train.samples={args.samples}",
+        "--set", f"optimizer.momentum={args.momentum}",
+        "--set", f"optimizer.momentum_scale={args.momentum_scale}", "--set", f"train.samples={args.samples}",
     ]
     if args.floors:
         command += ["--set", f"cluster.step_floor_ms={args.floors}"]
@@ -47,6 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lr", type=float, default=0.4)
     parser.add_argument("--momentum", type=float, default=0.0)
+    parser.add_argument("--momentum-scale", default="none", help="none, as the papers have it")
     parser.add_argument("--samples", type=int, default=150000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--policies", nargs="+", default=POLICIES)
