@@ -8,6 +8,7 @@
 #include "paceline/base/random.h"
 #include "paceline/base/result.h"
 #include "paceline/base/text.h"
+#include "paceline/base/worker_table.h"
 
 namespace paceline {
 namespace {
@@ -91,6 +92,24 @@ TEST(Bytes, FloatsOfABuffer) {
   EXPECT_EQ(floats(payload).size(), 2U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(payload->bytes().data()) % 64, 0U);
   EXPECT_TRUE(floats(Payload{}).empty());
+}
+
+// An id that somebody made up must not cost a table up to it.
+TEST(WorkerTable, KeepsWhatIsSaidOfAnyId) {
+  WorkerTable<int> table;
+  const std::uint32_t ids[] = {3, 0, 1000, WorkerTable<int>::kDense - 1, WorkerTable<int>::kDense,
+                               0xffffffff};
+  EXPECT_EQ(table.find({3}), nullptr);
+  int value = 0;
+  for (const std::uint32_t id : ids) table[{id}] = ++value;
+  value = 0;
+  for (const std::uint32_t id : ids) {
+    ASSERT_NE(table.find({id}), nullptr) << id;
+    EXPECT_EQ(*table.find({id}), ++value) << id;
+    EXPECT_EQ(table[{id}], value) << id;
+  }
+  EXPECT_EQ(*table.find({4}), 0);
+  EXPECT_EQ(table.find({0xfffffffe}), nullptr);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <set>
 #include <utility>
 
 #include "paceline/base/ids.h"
+#include "paceline/base/worker_table.h"
 
 namespace paceline::sync {
 
@@ -19,32 +19,50 @@ class Clocks {
     order_.insert({start, worker});
     return start;
   }
-  void leave(WorkerId worker) {
-    order_.erase({clock_.at(worker), worker});
-    clock_.erase(worker);
-  }
+  // Those that name a worker: it is in.
+  void leave(WorkerId worker) { order_.erase({of(worker), worker}); }
   // Counts a push; the new clock.
   Step advance(WorkerId worker) {
-    Step& clock = clock_.at(worker);
-    order_.erase({clock, worker});
-    order_.insert({++clock, worker});
+    Step& clock = clock_[worker];
+    auto place = order_.extract({clock, worker});
+    place.value().first = ++clock;
+    order_.insert(std::move(place));
     return clock;
   }
 
   bool empty() const { return order_.empty(); }
-  Step of(WorkerId worker) const { return clock_.at(worker); }
+  Step of(WorkerId worker) const { return *clock_.find(worker); }
   Step gap(WorkerId worker) const { return of(worker) - min(); }
   // These three: not empty.
   Step min() const { return order_.begin()->first; }
   Step max() const { return order_.rbegin()->first; }
   WorkerId slowest() const { return order_.begin()->second; }  // of several the lowest id
 
-  // (clock, worker), rising.
-  const std::set<std::pair<Step, WorkerId>>& in_order() const { return order_; }
+ private:
+  WorkerTable<Step> clock_;                    // also of those that left
+  std::set<std::pair<Step, WorkerId>> order_;  // (clock, worker)
+};
+
+// Workers that wait for the slowest one, by their clocks, which stand still meanwhile.
+// Cost: O(log n) a worker that comes or goes.
+class HeldWorkers {
+ public:
+  void insert(WorkerId worker, Step clock) { order_.insert({clock, worker}); }
+  void erase(WorkerId worker, Step clock) { order_.erase({clock, worker}); }
+  bool contains(WorkerId worker, Step clock) const { return order_.contains({clock, worker}); }
+
+  // Lets go, in the order of their clocks, of all that are at most `bound` above the least clock.
+  template <typename Visit>
+  void let_go(const Clocks& clocks, Step bound, Visit visit) {
+    while (!order_.empty() && order_.begin()->first - clocks.min() <= bound) {
+      const WorkerId worker = order_.begin()->second;
+      order_.erase(order_.begin());
+      visit(worker);
+    }
+  }
 
  private:
-  std::map<WorkerId, Step> clock_;
-  std::set<std::pair<Step, WorkerId>> order_;
+  std::set<std::pair<Step, WorkerId>> order_;  // (clock, worker)
 };
 
 }  // namespace paceline::sync

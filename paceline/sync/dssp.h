@@ -1,9 +1,9 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "paceline/sync/clocks.h"
 #include "paceline/sync/dssp_controller.h"
@@ -28,7 +28,8 @@ namespace paceline::sync {
 //   (3) above that only while extra steps are left, and only a fastest worker is granted any;
 //   (4) staleness_low == staleness_high decides as SSP(staleness_low) does;
 //   (5) no extra steps while the slowest worker has not pushed in this life: nothing predicts it.
-// Cost: O(log n + held) an event, O(n + r_max) where the controller is asked.
+// Cost: O(log n) an event, O(log n) a worker that it releases, and O(r_max) where the controller is
+// asked.
 class DSSP final : public PolicyBase {
  public:
   // staleness_low <= staleness_high <= kMaxAhead.
@@ -38,8 +39,9 @@ class DSSP final : public PolicyBase {
  private:
   struct Worker {
     Time released{};
-    std::optional<Pace> pace;  // none before its first push
-    Step extra = 0;            // granted steps left
+    Time last{};                       // push, or start
+    std::optional<Duration> interval;  // from a release to a push; none before the first push
+    Step extra = 0;                    // granted steps left
   };
 
   Decision joined(WorkerId worker, Time now) override;
@@ -49,14 +51,17 @@ class DSSP final : public PolicyBase {
   // May `worker`, which has just pushed, go on above staleness_low? Says why.
   bool may_run_ahead(WorkerId worker, std::string& why);
   bool grant(WorkerId worker, std::string& why);
-  WorkerId slowest() const;
+  // Of several with the slowest clock the one whose last push is oldest, then the lowest id.
+  WorkerId slowest() const { return std::get<WorkerId>(*by_age_.begin()); }
   void release_held(Decision& decision, Time now);
 
   Step low_;
   Step high_;
   Clocks clocks_;
-  std::map<WorkerId, Worker> workers_;
-  std::set<WorkerId> held_;
+  WorkerTable<Worker> workers_;
+  HeldWorkers held_;
+  // (clock, last push or start, worker): who is slowest comes first.
+  std::set<std::tuple<Step, Time, WorkerId>> by_age_;
 };
 
 }  // namespace paceline::sync

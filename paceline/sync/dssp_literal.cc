@@ -9,35 +9,39 @@ std::string DSSPLiteral::spec() const { return cat("dssp_literal:", low_, "-", h
 Decision DSSPLiteral::joined(WorkerId worker, Time now) {
   const Step clock = clocks_.join(worker);
   workers_[worker] = Worker{.last = now};
+  by_age_.insert({clock, now, worker});
   return {.release = {worker},
           .reason = cat("worker ", worker, " joins at clock ", clock, ", the slowest")};
 }
 
 Decision DSSPLiteral::pushed(const PushId& push, Time now) {
   const WorkerId id = push.worker;
-  Worker& worker = workers_.at(id);
+  Worker& worker = workers_[id];
   worker.interval = std::min(now - worker.last, kMaxInterval);
+  by_age_.erase({clocks_.of(id), worker.last, id});
   worker.last = now;
-  clocks_.advance(id);
+  const Step clock = clocks_.advance(id);
+  by_age_.insert({clock, now, id});
 
   Decision decision{.apply = {{{push}}}};
   std::string why;
   if (goes_on(id, why)) {
     decision.release.push_back(id);
   } else {
-    held_.insert(id);
+    held_.insert(id, clock);
   }
   release_held(decision);
-  decision.reason = cat("worker ", id, held_.contains(id) ? " waits" : " goes on", ": clock ",
-                        clocks_.of(id), " is ", clocks_.gap(id), " ahead of worker ",
+  decision.reason = cat("worker ", id, held_.contains(id, clock) ? " waits" : " goes on",
+                        ": clock ", clock, " is ", clocks_.gap(id), " ahead of worker ",
                         clocks_.slowest(), ", range ", low_, " to ", high_, why);
   return decision;
 }
 
 Decision DSSPLiteral::left(WorkerId worker, Time) {
+  const Step clock = clocks_.of(worker);
+  held_.erase(worker, clock);
+  by_age_.erase({clock, workers_[worker].last, worker});
   clocks_.leave(worker);
-  workers_.erase(worker);
-  held_.erase(worker);
   Decision decision;
   release_held(decision);
   decision.reason = cat("worker ", worker, " left and counts no more; ", decision.release.size(),
@@ -47,7 +51,7 @@ Decision DSSPLiteral::left(WorkerId worker, Time) {
 
 // Algorithm 1, lines 4 to 14.
 bool DSSPLiteral::goes_on(WorkerId id, std::string& why) {
-  Worker& worker = workers_.at(id);
+  Worker& worker = workers_[id];
   if (worker.extra > 0) {
     --worker.extra;
     why = cat("; ", worker.extra, " extra steps left");
@@ -56,7 +60,7 @@ bool DSSPLiteral::goes_on(WorkerId id, std::string& why) {
   if (clocks_.gap(id) <= low_) return true;
   if (clocks_.of(id) != clocks_.max()) return false;
   const WorkerId slow_id = slowest();
-  const Worker& slow = workers_.at(slow_id);
+  const Worker& slow = workers_[slow_id];
   if (!slow.interval) {
     why = cat("; worker ", slow_id, " has not pushed yet, so nothing predicts it");
     return false;
@@ -67,24 +71,8 @@ bool DSSPLiteral::goes_on(WorkerId id, std::string& why) {
   return worker.extra > 0;
 }
 
-WorkerId DSSPLiteral::slowest() const {
-  WorkerId best = clocks_.slowest();
-  for (const auto& [clock, id] : clocks_.in_order()) {
-    if (clock > clocks_.min()) break;
-    if (workers_.at(id).last < workers_.at(best).last) best = id;
-  }
-  return best;
-}
-
 void DSSPLiteral::release_held(Decision& decision) {
-  for (auto it = held_.begin(); it != held_.end();) {
-    if (clocks_.gap(*it) > low_) {
-      ++it;
-    } else {
-      decision.release.push_back(*it);
-      it = held_.erase(it);
-    }
-  }
+  held_.let_go(clocks_, low_, [&](WorkerId worker) { decision.release.push_back(worker); });
 }
 
 }  // namespace paceline::sync

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "paceline/sync/clocks.h"
 #include "paceline/sync/dssp_controller.h"
@@ -26,7 +26,8 @@ namespace paceline::sync {
 //   (2) otherwise a worker with gap <= staleness_low goes on, at its push or as soon as the gap has
 //       shrunk to it;
 //   (3) a fastest worker that runs out above staleness_low asks again, so the gap has no bound.
-// Cost: O(log n + held) an event, O(n + r_max) where the controller is asked.
+// Cost: O(log n) an event, O(log n) a worker that it releases, and O(r_max) where the controller is
+// asked.
 class DSSPLiteral final : public PolicyBase {
  public:
   // staleness_low <= staleness_high <= kMaxAhead.
@@ -46,14 +47,17 @@ class DSSPLiteral final : public PolicyBase {
   Decision left(WorkerId worker, Time now) override;
 
   bool goes_on(WorkerId id, std::string& why);
-  WorkerId slowest() const;
+  // Of several with the slowest clock the one whose last push is oldest, then the lowest id.
+  WorkerId slowest() const { return std::get<WorkerId>(*by_age_.begin()); }
   void release_held(Decision& decision);
 
   Step low_;
   Step high_;
   Clocks clocks_;
-  std::map<WorkerId, Worker> workers_;
-  std::set<WorkerId> held_;
+  WorkerTable<Worker> workers_;
+  HeldWorkers held_;
+  // (clock, last push or start, worker): who is slowest comes first.
+  std::set<std::tuple<Step, Time, WorkerId>> by_age_;
 };
 
 }  // namespace paceline::sync

@@ -30,13 +30,13 @@ PolicyBase::Answer PolicyBase::try_step(const Event& event) {
 Status PolicyBase::open_releases(const Decision& decision) {
   if (decision.reason.empty()) return fail(Code::InvalidArgument, "a policy says why");
   for (const WorkerId worker : decision.release) {
-    const auto it = members_.find(worker);
-    if (it == members_.end() || !it->second.in || it->second.released) {
+    Member* const member = members_.find(worker);
+    if (member == nullptr || !member->in || member->released) {
       return fail(Code::InvalidArgument, cat("a policy releases who is in, once for each push; "
                                              "worker ",
                                              worker, " is not, or has a release already"));
     }
-    it->second.released = true;
+    member->released = true;
   }
   return {};
 }
@@ -49,22 +49,20 @@ std::optional<Decision> PolicyBase::accept(const Joined& event, Time now) {
 }
 
 std::optional<Decision> PolicyBase::accept(const Pushed& event, Time now) {
-  const auto it = members_.find(event.push.worker);
-  if (it == members_.end()) return std::nullopt;
-  Member& member = it->second;
-  if (!member.in || !member.released) return std::nullopt;
-  if (member.has_pushed && event.push <= member.last) return std::nullopt;
-  member.released = false;
-  member.has_pushed = true;
-  member.last = event.push;
+  Member* const member = members_.find(event.push.worker);
+  if (member == nullptr || !member->in || !member->released) return std::nullopt;
+  if (member->has_pushed && event.push <= member->last) return std::nullopt;
+  member->released = false;
+  member->has_pushed = true;
+  member->last = event.push;
   return pushed(event.push, now);
 }
 
 std::optional<Decision> PolicyBase::accept(const Left& event, Time now) {
-  const auto it = members_.find(event.worker);
-  if (it == members_.end() || !it->second.in) return std::nullopt;
-  it->second.in = false;
-  it->second.released = false;
+  Member* const member = members_.find(event.worker);
+  if (member == nullptr || !member->in) return std::nullopt;
+  member->in = false;
+  member->released = false;
   return left(event.worker, now);
 }
 

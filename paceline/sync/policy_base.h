@@ -1,9 +1,9 @@
 #pragma once
 
-#include <map>
 #include <optional>
 
 #include "paceline/base/result.h"
+#include "paceline/base/worker_table.h"
 #include "paceline/sync/policy.h"
 
 namespace paceline::sync {
@@ -54,7 +54,7 @@ class PolicyBase : public SyncPolicy {
   Status open_releases(const Decision& decision);
 
   Time now_{};
-  std::map<WorkerId, Member> members_;
+  WorkerTable<Member> members_;
 };
 
 }  // namespace paceline::sync

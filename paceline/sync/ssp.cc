@@ -15,18 +15,18 @@ Decision SSP::joined(WorkerId worker, Time) {
 Decision SSP::pushed(const PushId& push, Time) {
   const WorkerId worker = push.worker;
   const Step clock = clocks_.advance(worker);
-  held_.insert(worker);
+  held_.insert(worker, clock);
   Decision decision{.apply = {{{push}}}};
   release_held(decision);
-  decision.reason = cat("worker ", worker, held_.contains(worker) ? " waits" : " goes on",
+  decision.reason = cat("worker ", worker, held_.contains(worker, clock) ? " waits" : " goes on",
                         ": clock ", clock, " is ", clocks_.gap(worker), " ahead of worker ",
                         clocks_.slowest(), ", bound ", staleness_);
   return decision;
 }
 
 Decision SSP::left(WorkerId worker, Time) {
+  held_.erase(worker, clocks_.of(worker));
   clocks_.leave(worker);
-  held_.erase(worker);
   Decision decision;
   release_held(decision);
   decision.reason = cat("worker ", worker, " left and counts no more; ", decision.release.size(),
@@ -35,14 +35,7 @@ Decision SSP::left(WorkerId worker, Time) {
 }
 
 void SSP::release_held(Decision& decision) {
-  for (auto it = held_.begin(); it != held_.end();) {
-    if (clocks_.gap(*it) > staleness_) {
-      ++it;
-    } else {
-      decision.release.push_back(*it);
-      it = held_.erase(it);
-    }
-  }
+  held_.let_go(clocks_, staleness_, [&](WorkerId worker) { decision.release.push_back(worker); });
 }
 
 }  // namespace paceline::sync

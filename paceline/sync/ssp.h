@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "paceline/sync/clocks.h"
@@ -21,7 +20,7 @@ namespace paceline::sync {
 //   (2) it is released iff clock <= min clock + staleness;
 //   (3) between a worker's release and its push at most (n-1)(2 staleness + 1) updates are applied.
 // Staleness 0 has BSP's releases, but applies each push on its own.
-// Cost: O(log n + held) an event, held = workers that wait.
+// Cost: O(log n) an event, and O(log n) a worker that it releases.
 class SSP final : public PolicyBase {
  public:
   explicit SSP(Step staleness) : staleness_(staleness) {}
@@ -36,7 +35,7 @@ class SSP final : public PolicyBase {
 
   Step staleness_;
   Clocks clocks_;
-  std::set<WorkerId> held_;
+  HeldWorkers held_;
 };
 
 }  // namespace paceline::sync
