@@ -97,8 +97,8 @@ TEST(Bytes, FloatsOfABuffer) {
 // An id that somebody made up must not cost a table up to it.
 TEST(WorkerTable, KeepsWhatIsSaidOfAnyId) {
   WorkerTable<int> table;
-  const std::uint32_t ids[] = {3, 0, 1000, WorkerTable<int>::kDense - 1, WorkerTable<int>::kDense,
-                               0xffffffff};
+  const std::uint32_t ids[] = {
+      3, 0, 1000, WorkerTable<int>::kDense - 1, WorkerTable<int>::kDense, 0xffffffff};
   EXPECT_EQ(table.find({3}), nullptr);
   int value = 0;
   for (const std::uint32_t id : ids) table[{id}] = ++value;

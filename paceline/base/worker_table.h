@@ -34,6 +34,13 @@ class WorkerTable {
     return const_cast<T*>(static_cast<const WorkerTable*>(this)->find(worker));
   }
 
+  // visit(T&), by worker id; also of those below the highest one that nobody asked for.
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (T& each : dense_) visit(each);
+    for (auto& [worker, each] : sparse_) visit(each);
+  }
+
  private:
   std::vector<T> dense_;
   std::map<WorkerId, T> sparse_;

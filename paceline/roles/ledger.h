@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
-#include <unordered_set>
-#include <vector>
 
 namespace paceline::roles {
 
@@ -26,17 +25,24 @@ class Ledger {
   void applied(std::uint64_t batch);
 
   std::uint64_t applied_count() const { return applied_; }
-  std::uint64_t leased_count() const { return leased_.size(); }
+  std::uint64_t leased_count() const { return leased_count_; }
   // Leases that were lost, and their batches given out again.
   std::uint64_t returned_count() const { return returned_total_; }
   bool all_applied() const { return applied_ == batches_; }
 
  private:
+  void take(std::uint64_t batch);
+  bool end_lease(std::uint64_t batch);  // false: there is none
+
   std::uint64_t batches_;
   std::uint64_t next_ = 0;
   std::uint64_t applied_ = 0;
   std::uint64_t returned_total_ = 0;
-  std::unordered_set<std::uint64_t> leased_;
+  // A bit a batch, in words, from the word of the least leased one on: leases end about in the
+  // order in which they were given.
+  std::deque<std::uint64_t> leased_;
+  std::uint64_t first_word_ = 0;
+  std::uint64_t leased_count_ = 0;
   std::set<std::uint64_t> returned_;
 };
 

@@ -103,11 +103,6 @@ void Server::take(NodeId from, const wire::Initialise&, const Payload& payload) 
 
 // ---- pushes ----
 
-const Server::Worker* Server::worker_of(WorkerId id) const {
-  const auto found = workers_.find(id.value);
-  return found == workers_.end() ? nullptr : &found->second;
-}
-
 Server::Gradient* Server::find(Worker& worker, const PushId& push) {
   const auto found = std::ranges::find(worker.held, push, &Gradient::push);
   return found == worker.held.end() ? nullptr : &*found;
@@ -120,7 +115,7 @@ bool Server::is_decided(const Worker& worker, const PushId& push) {
 
 // It is decided: not held any more, and never again.
 void Server::forget(const PushId& push) {
-  Worker& worker = workers_[push.worker.value];
+  Worker& worker = workers_[push.worker];
   held_count_ -= std::erase_if(worker.held, [&](const Gradient& g) { return g.push == push; });
   worker.last_decided = std::max(worker.last_decided.value_or(push), push);
 }
@@ -128,9 +123,9 @@ void Server::forget(const PushId& push) {
 std::vector<Server::Gradient*> Server::held_in_order() {
   std::vector<Gradient*> held;
   held.reserve(held_count_);
-  for (auto& [id, worker] : workers_) {
+  workers_.for_each([&](Worker& worker) {
     for (Gradient& gradient : worker.held) held.push_back(&gradient);
-  }
+  });
   std::ranges::sort(held, {}, [](const Gradient* gradient) { return gradient->push; });
   return held;
 }
@@ -138,7 +133,7 @@ std::vector<Server::Gradient*> Server::held_in_order() {
 void Server::take(NodeId from, const wire::Push& message, const Payload& payload) {
   const PushId& push = message.push;
   if (from != worker_node(push.worker)) return;
-  Worker& worker = workers_[push.worker.value];
+  Worker& worker = workers_[push.worker];
   if (is_decided(worker, push)) {
     ++repeated_;
     return send(from, wire::PushAck{push});
@@ -181,7 +176,7 @@ void Server::report_again() {
 
 void Server::take(NodeId from, const wire::PushQuery& query) {
   if (from != worker_node(query.push.worker)) return;
-  const Worker* worker = worker_of(query.push.worker);
+  const Worker* worker = workers_.find(query.push.worker);
   const bool is_held =
       worker != nullptr &&
       std::ranges::find(worker->held, query.push, &Gradient::push) != worker->held.end();
@@ -203,7 +198,7 @@ void Server::take(NodeId from, const wire::Decide& decide) {
     for (const PushId& push : decide.drop) forget(push);
     for (const wire::Recipient& recipient : decide.recipients) {
       if (recipient.node.role == Role::Worker) {
-        Worker& worker = workers_[recipient.node.index];
+        Worker& worker = workers_[{recipient.node.index}];
         worker.recipient = recipient;
         worker.recipient_version = version_;
       } else {
@@ -219,8 +214,8 @@ void Server::take(NodeId from, const wire::Decide& decide) {
 bool Server::apply(const wire::Update& update) {
   std::vector<std::span<const float>> gradients;
   for (const PushId& push : update.pushes) {
-    const auto worker = workers_.find(push.worker.value);
-    const Gradient* held = worker == workers_.end() ? nullptr : find(worker->second, push);
+    Worker* const worker = workers_.find(push.worker);
+    const Gradient* const held = worker == nullptr ? nullptr : find(*worker, push);
     if (held == nullptr) {
       fail(1, cat("told to apply a push that is not here: ", to_string(push)));
       return false;
@@ -249,7 +244,7 @@ void Server::move(std::span<const float> gradient, const wire::Update& update) {
   optimizer_->step(parameters_, gradient, update.lr, momentum ? &*momentum : nullptr);
   if (!loop_) return;
   const PushId& push = update.pushes.front();
-  const Worker& worker = workers_[push.worker.value];
+  const Worker& worker = *workers_.find(push.worker);
   const bool is_known = update.pushes.size() == 1 && worker.recipient &&
                         worker.recipient->incarnation == push.incarnation &&
                         worker.recipient->step == push.step;
@@ -271,7 +266,7 @@ void Server::serve(const wire::Recipient& recipient) {
 void Server::take(NodeId from, const wire::Pull& pull) {
   const wire::Recipient* recipient = nullptr;
   if (from.role == Role::Worker) {
-    const Worker* worker = worker_of({from.index});
+    const Worker* worker = workers_.find({from.index});
     if (worker != nullptr && worker->recipient) recipient = &*worker->recipient;
   } else if (const auto found = recipients_.find(from); found != recipients_.end()) {
     recipient = &found->second;

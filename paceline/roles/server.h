@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "paceline/base/bytes.h"
+#include "paceline/base/worker_table.h"
 #include "paceline/optim/closed_loop.h"
 #include "paceline/optim/optimizer.h"
 #include "paceline/roles/io.h"
@@ -81,7 +82,6 @@ class Server {
   void take(NodeId from, const wire::Ping& ping);
   void take(NodeId from, const wire::Finish& finish);
 
-  const Worker* worker_of(WorkerId worker) const;
   static Gradient* find(Worker& worker, const PushId& push);
   static bool is_decided(const Worker& worker, const PushId& push);
   void forget(const PushId& push);
@@ -114,7 +114,7 @@ class Server {
   std::uint64_t decided_ = 0;
   std::uint64_t repeated_ = 0;
 
-  std::unordered_map<std::uint32_t, Worker> workers_;  // those that pushed or were released
+  WorkerTable<Worker> workers_;  // those that pushed or were released
   std::size_t held_count_ = 0;
   Time report_due_ = Time::max();                 // no push is to be reported again before
   std::map<NodeId, wire::Recipient> recipients_;  // the last question of each that is no worker
