@@ -92,7 +92,7 @@ void Coordinator::carry_out(const sync::Event& event, const sync::Decision& deci
   }
   if (!decision.apply.empty()) evaluate_if_due(decide);
   if (options_.record_decisions) {
-    out_.emplace_back(Record{Record::File::Decisions, to_json({event, decision, stats_.version})});
+    out_.emplace_back(Record{Record::File::Decisions, to_json(event, decision, stats_.version)});
   }
   issue(std::move(decide));
   for (const WorkerId worker : released) send_release(worker);

@@ -68,34 +68,38 @@ std::vector<PushId> pushes_of(const ordered_json& json) {
 }  // namespace
 
 // By hand: a run writes one for each push.
-std::string to_json(const DecisionLine& line) {
+std::string to_json(const sync::Event& event, const sync::Decision& decision, Version version) {
   std::string out;
-  out.reserve(160 + line.decision.reason.size());
-  append(out, "{\"now\":", line.event.now.count());
-  if (const auto* joined = std::get_if<sync::Joined>(&line.event.what)) {
+  out.reserve(160 + decision.reason.size());
+  append(out, "{\"now\":", event.now.count());
+  if (const auto* joined = std::get_if<sync::Joined>(&event.what)) {
     append(out, ",\"event\":\"joined\",\"worker\":", joined->worker.value);
-  } else if (const auto* left = std::get_if<sync::Left>(&line.event.what)) {
+  } else if (const auto* left = std::get_if<sync::Left>(&event.what)) {
     append(out, ",\"event\":\"left\",\"worker\":", left->worker.value);
   } else {
     out += ",\"event\":\"pushed\",\"push\":";
-    write(out, std::get<sync::Pushed>(line.event.what).push);
+    write(out, std::get<sync::Pushed>(event.what).push);
   }
-  append(out, ",\"version\":", line.version, ",\"apply\":[");
-  for (std::size_t i = 0; i < line.decision.apply.size(); ++i) {
+  append(out, ",\"version\":", version, ",\"apply\":[");
+  for (std::size_t i = 0; i < decision.apply.size(); ++i) {
     if (i > 0) out += ',';
-    write(out, line.decision.apply[i].pushes);
+    write(out, decision.apply[i].pushes);
   }
   out += "],\"drop\":";
-  write(out, line.decision.drop);
+  write(out, decision.drop);
   out += ",\"release\":[";
-  for (std::size_t i = 0; i < line.decision.release.size(); ++i) {
+  for (std::size_t i = 0; i < decision.release.size(); ++i) {
     if (i > 0) out += ',';
-    append(out, line.decision.release[i].value);
+    append(out, decision.release[i].value);
   }
   out += "],\"reason\":";
-  write(out, line.decision.reason);
+  write(out, decision.reason);
   out += '}';
   return out;
+}
+
+std::string to_json(const DecisionLine& line) {
+  return to_json(line.event, line.decision, line.version);
 }
 
 Result<DecisionLine> parse_decision(std::string_view text) {

@@ -20,6 +20,7 @@ struct DecisionLine {
 //  "apply": [[[1, 2, 0]]], "drop": [], "release": [1], "reason": "..."}
 // now: nanoseconds. A push is [worker, incarnation, step]; "joined" and "left" name a "worker".
 std::string to_json(const DecisionLine& line);
+std::string to_json(const sync::Event& event, const sync::Decision& decision, Version version);
 Result<DecisionLine> parse_decision(std::string_view json);
 
 }  // namespace paceline::roles

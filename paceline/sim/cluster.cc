@@ -426,10 +426,12 @@ void Cluster::finish_compute(Pid pid) {
   if (!process.is_alive) return;
   process.computes = false;
   roles::Compute& compute = *process.computed;
-  roles::GradientTask task{.samples = compute.samples};
-  for (const Payload& shard : compute.parameters) task.parameters.push_back(floats(shard));
-  for (const MutablePayload& shard : compute.gradient) task.gradient.push_back(floats(shard));
-  const auto result = source_.gradient(task);
+  task_.samples.assign(compute.samples.begin(), compute.samples.end());
+  task_.parameters.clear();
+  task_.gradient.clear();
+  for (const Payload& shard : compute.parameters) task_.parameters.push_back(floats(shard));
+  for (const MutablePayload& shard : compute.gradient) task_.gradient.push_back(floats(shard));
+  const auto result = source_.gradient(task_);
   if (options_.observer != nullptr) {
     options_.observer->computed({process.node.index}, since_release());
   }

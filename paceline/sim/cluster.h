@@ -117,7 +117,8 @@ class Cluster final : public Host {
   std::vector<Process> processes_;
   std::map<std::string, std::vector<Pid>> at_address_;  // those that live, the last one last
   roles::Coordinator* coordinator_ = nullptr;
-  roles::Outputs outputs_;  // of the role that has just stepped
+  roles::Outputs outputs_;    // of the role that has just stepped
+  roles::GradientTask task_;  // the last one: its vectors are used again
   Network network_;
   std::unique_ptr<SyncChecker> sync_;                   // null: unchecked, or a policy of one's own
   std::unique_ptr<UpdateChecker> updates_;              // null: unchecked

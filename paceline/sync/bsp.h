@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "paceline/sync/policy_base.h"
 
@@ -22,7 +23,7 @@ namespace paceline::sync {
 //   (4) a joiner is released at once into the running superstep, since nothing of it is applied
 //       yet, and the barrier waits for it too. That holds for a worker that returns: its push from
 //       the life before and its new one both count.
-// Cost: O(log n) a push, O(n) a barrier.
+// Cost: O(1) a push, O(log n) a worker that comes or goes, O(n log n) a barrier.
 class BSP final : public PolicyBase {
  public:
   std::string spec() const override { return "bsp"; }
@@ -32,13 +33,14 @@ class BSP final : public PolicyBase {
   Decision pushed(const PushId& push, Time now) override;
   Decision left(WorkerId worker, Time now) override;
 
-  bool barrier_is_due() const { return !buffer_.empty() && waiting_.size() == workers_.size(); }
+  bool barrier_is_due() const { return !buffer_.empty() && waiting_ == workers_.size(); }
   void make_barrier(Decision& decision);
 
   std::uint64_t superstep_ = 1;
   std::set<WorkerId> workers_;
-  std::set<WorkerId> waiting_;  // of these, who has pushed in this superstep
-  std::set<PushId> buffer_;
+  WorkerTable<std::uint64_t> pushed_in_;  // of each the superstep of its last push in this life
+  std::size_t waiting_ = 0;               // workers that are in and have pushed in this superstep
+  std::vector<PushId> buffer_;
 };
 
 }  // namespace paceline::sync

@@ -41,7 +41,7 @@ Decision ElasticBSP::pushed(const PushId& push, Time now) {
 
   Decision decision;
   if (last) {
-    buffer_.insert(push);
+    buffer_.push_back(push);
     worker.waiting = true;
     ++waiting_;
     if (worker.quota > 0) --quota_open_;
@@ -128,7 +128,8 @@ void ElasticBSP::make_plan(Decision& decision, Time now) {
 }
 
 void ElasticBSP::make_barrier(Decision& decision, Time now) {
-  decision.apply.push_back({{buffer_.begin(), buffer_.end()}});
+  std::ranges::sort(buffer_);
+  decision.apply.push_back({buffer_});
   decision.reason = cat("barrier of superstep ", superstep_, ": the mean of the last ",
                         buffer_.size(), " pushes, ", workers_.size(), " workers go on");
   for (auto& [id, worker] : workers_) {

@@ -2,8 +2,8 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "paceline/sync/policy_base.h"
 
@@ -47,7 +47,7 @@ namespace paceline::sync {
 //       so delays the barrier by one of its steps at most, and idles for none. That holds for a
 //       worker that returns, too: its push from the life before and its new one both count;
 //   (7) a superstep without workers is over: the next joiner begins a new one.
-// Cost: O(log n) a push, O(n) a barrier, O(sum R_p log n) time and O(n) memory a plan.
+// Cost: O(log n) a push, O(n log n) a barrier, O(sum R_p log n) time and O(n) memory a plan.
 class ElasticBSP final : public PolicyBase {
  public:
   enum class Predictor { Mean, Last };
@@ -85,7 +85,7 @@ class ElasticBSP final : public PolicyBase {
   std::uint64_t superstep_ = 1;
   bool planned_ = false;
   std::map<WorkerId, Worker> workers_;
-  std::set<PushId> buffer_;
+  std::vector<PushId> buffer_;
 
   // Counts over workers_, so that no event walks over all of them.
   std::size_t monitored_ = 0;   // with two pushes or more
