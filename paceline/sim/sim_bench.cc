@@ -2,18 +2,26 @@
 // one second with 5 % jitter, no network cost, nothing trained, no checkers. Processor time, the
 // median of five runs; bytes are those of the heap, once early and once late in a run of its own.
 //
+// Beside it what a bare std::priority_queue costs that takes out and puts back what a run has
+// planned at a time: a step and a timer a worker, 16 bytes each. How an event's cost grows is to be
+// read against how that one's grows: both leave the caches.
+//
 //   sim_bench            all of the table
 //   sim_bench asp 100    one cell of it, once, for a profiler
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <functional>
+#include <queue>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <malloc.h>
 
+#include "paceline/base/random.h"
 #include "paceline/base/text.h"
 #include "paceline/sim/scenario.h"
 #include "paceline/sim/simulate.h"
@@ -53,6 +61,23 @@ Cost measure(const Scenario& scenario) {
   return {static_cast<double>(result.events), static_cast<double>(end - begin) / CLOCKS_PER_SEC};
 }
 
+// Seconds of so many times that the first is taken out and put back about a second later.
+double measure_queue(std::uint32_t workers, std::uint64_t times) {
+  using Key = std::pair<std::int64_t, std::uint64_t>;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  std::priority_queue<Key, std::vector<Key>, std::greater<>> queue;
+  Rng rng(1);
+  std::uint64_t order = 0;
+  for (std::uint32_t i = 0; i < 2 * workers; ++i) queue.emplace(rng.between(0, kSecond), ++order);
+  const std::clock_t begin = std::clock();
+  for (std::uint64_t i = 0; i < times; ++i) {
+    const std::int64_t now = queue.top().first;
+    queue.pop();
+    queue.emplace(now + rng.between(kSecond * 95 / 100, kSecond * 105 / 100), ++order);
+  }
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
 double median(std::array<double, 5> values) {
   std::ranges::sort(values);
   return values[2];
@@ -86,9 +111,25 @@ std::pair<double, double> bytes_per_worker(const std::string& policy, std::uint3
   return {share(memory.early()), share(memory.late())};
 }
 
+void print_queue() {
+  constexpr std::uint64_t kTimes = 2'000'000;
+  std::array<std::array<double, 5>, std::size(kWorkers)> nanoseconds{};
+  for (std::size_t repetition = 0; repetition < 5; ++repetition) {
+    for (std::size_t n = 0; n < std::size(kWorkers); ++n) {
+      nanoseconds[n][repetition] = measure_queue(kWorkers[n], kTimes) * 1e9 / kTimes;
+    }
+  }
+  for (std::size_t n = 0; n < std::size(kWorkers); ++n) {
+    const double each = median(nanoseconds[n]);
+    std::printf("%-16s %8u %12.0f %10.0f %10.2f\n", "priority_queue", kWorkers[n], 1e9 / each, each,
+                each / median(nanoseconds[1]));
+  }
+}
+
 void print_table() {
   std::printf("%-16s %8s %12s %10s %10s %14s %14s\n", "policy", "workers", "events/s", "ns/event",
               "to 100", "bytes/worker", "late in a run");
+  print_queue();
   for (const char* policy : kPolicies) {
     std::array<std::array<double, 5>, std::size(kWorkers)> nanoseconds{};
     for (std::size_t repetition = 0; repetition < 5; ++repetition) {
