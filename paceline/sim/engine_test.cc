@@ -1,8 +1,16 @@
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "paceline/base/random.h"
 #include "paceline/base/text.h"
+#include "paceline/sim/small_pool.h"
 #include "paceline/sim/testing.h"
+#include "paceline/sim/world.h"
 #include "paceline/sync/registry.h"
 
 // The simulator as the laboratory's engine: without checkers, with what clusters are made of.
@@ -267,6 +275,94 @@ TEST(Engine, ABudgetThatEndsBeforeTheCutEndsTheRun) {
   const SimResult result = run_unchecked(scenario);
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.stats.last_applied, seconds(3));
+}
+
+// ---- the order of what happens ----
+
+// Against a set of (time, number): plans for now and for later, in bursts that the ring grows and
+// wraps around for, and many at one time.
+TEST(World, TheOneThatWasPlannedFirstComesFirst) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    World world;
+    Rng rng(seed);
+    std::set<std::pair<Time, std::uint64_t>> expected;  // to come
+    std::uint64_t planned = 0;
+    std::uint64_t run = 0;
+    const auto plan = [&](Time at) {
+      const std::uint64_t number = ++planned;
+      expected.insert({at, number});
+      world.plan(at, [&, at, number] {
+        ASSERT_FALSE(expected.empty());
+        EXPECT_EQ(*expected.begin(), std::pair(at, number)) << "seed " << seed;
+        EXPECT_EQ(world.now(), at);
+        expected.erase({at, number});
+        ++run;
+      });
+    };
+    for (int round = 0; round < 400; ++round) {
+      for (std::uint64_t burst = rng.below(40); burst > 0; --burst) {
+        plan(world.now() + Duration{rng.chance(1, 2) ? 0 : rng.between(0, 4)});
+      }
+      for (std::uint64_t done = rng.below(40); done > 0 && !world.is_empty(); --done) {
+        EXPECT_EQ(world.next(), expected.begin()->first);
+        world.run_next();
+      }
+    }
+    while (!world.is_empty()) world.run_next();
+    EXPECT_TRUE(expected.empty()) << expected.size() << " were lost";
+    EXPECT_EQ(run, planned);
+  }
+}
+
+// What is planned while something happens comes after what was planned for then before.
+TEST(World, AnEarlierPlanForNowComesBeforeANewOne) {
+  World world;
+  std::vector<int> order;
+  const Time then{5};
+  world.plan(then, [&] {
+    order.push_back(1);
+    world.plan(then, [&] { order.push_back(3); });
+  });
+  world.plan(then, [&] { order.push_back(2); });
+  while (!world.is_empty()) world.run_next();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+// Small actions lie in the world itself, others on the heap; what is left is freed once.
+TEST(World, DropsWhatNeverHappened) {
+  const auto alive = std::make_shared<int>(0);
+  {
+    World world;
+    for (int i = 0; i < 100; ++i) {
+      world.plan(Time{i % 3}, [alive] { FAIL() << "not asked to"; });
+    }
+    EXPECT_EQ(alive.use_count(), 101);
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+// Two that live at a time never share bytes, and what was given back is used again.
+TEST(SmallPool, GivesNoBlockTwice) {
+  SmallPool pool;
+  Rng rng(1);
+  std::vector<MutablePayload> held;
+  std::set<const std::byte*> seen;
+  for (int i = 0; i < 5000; ++i) {
+    if (held.size() < 300 && rng.chance(1, 2)) {
+      held.push_back(pool.take(4 + rng.below(61)));
+      const auto bytes = held.back()->bytes();
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % 64, 0U);
+      seen.insert(bytes.data());
+    } else if (!held.empty()) {
+      std::swap(held[rng.below(held.size())], held.back());
+      held.pop_back();
+    }
+  }
+  std::set<const std::byte*> live;
+  for (const MutablePayload& each : held) live.insert(each->bytes().data());
+  EXPECT_EQ(live.size(), held.size());
+  EXPECT_LE(seen.size(), 320U);
+  EXPECT_EQ(pool.take(65)->bytes().size(), 65U);
 }
 
 }  // namespace
