@@ -110,6 +110,11 @@ TEST(WorkerTable, KeepsWhatIsSaidOfAnyId) {
   }
   EXPECT_EQ(*table.find({4}), 0);
   EXPECT_EQ(table.find({0xfffffffe}), nullptr);
+  std::vector<int> seen;
+  table.for_each([&](int each) {
+    if (each != 0) seen.push_back(each);
+  });
+  EXPECT_EQ(seen, (std::vector<int>{2, 1, 3, 4, 5, 6})) << "by id, those far out as well";
 }
 
 }  // namespace
