@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -95,6 +96,17 @@ TEST(Bytes, FloatsOfABuffer) {
 }
 
 // An id that somebody made up must not cost a table up to it.
+TEST(Text, PartsOfAPath) {
+  EXPECT_EQ(stem_of("a/b.c.json"), "b.c");
+  EXPECT_EQ(stem_of("b"), "b");
+  EXPECT_EQ(stem_of("a.d/b"), "b");
+  EXPECT_EQ(stem_of(".hidden"), ".hidden");
+  EXPECT_EQ(stem_of(""), "");
+  EXPECT_EQ(folder_of("a/b/c"), "a/b");
+  EXPECT_EQ(folder_of("/c"), "");
+  EXPECT_EQ(folder_of("c"), "");
+}
+
 TEST(WorkerTable, KeepsWhatIsSaidOfAnyId) {
   WorkerTable<int> table;
   const std::uint32_t ids[] = {

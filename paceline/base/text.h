@@ -55,6 +55,11 @@ std::string join(std::span<const std::string> parts, std::string_view between = 
 std::vector<std::string_view> split(std::string_view text, char at);
 std::string_view trim(std::string_view text);
 
+// Of a path: its last name, without the ending: "a/b.c.json" is "b.c".
+std::string_view stem_of(std::string_view path);
+// Of a path: what stands before its last name, without the slash; empty if nothing does.
+std::string_view folder_of(std::string_view path);
+
 // The whole text is one number, in range; nothing else is accepted (no sign for unsigned, no
 // spaces).
 std::optional<std::uint64_t> parse_uint(std::string_view text);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <initializer_list>
 #include <limits>
 #include <map>
@@ -402,7 +401,7 @@ Result<ClusterSpec> Reader::read(const LinedJson& root) {
   constexpr Range kParameters{1, 1e12, "a whole number, 1 to 1e12", true};
   const ClusterSpec none;
   ClusterSpec spec;
-  spec.name = fields.text("name", std::filesystem::path(file_).stem().string());
+  spec.name = fields.text("name", std::string(stem_of(file_)));
   spec.doc = fields.text("doc", "");
   spec.servers = static_cast<std::uint32_t>(fields.number("servers", kServers, none.servers));
   spec.service_time = fields.number("service_time", kSeconds, 0);

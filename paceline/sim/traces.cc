@@ -1,7 +1,6 @@
 // Clusters from what was recorded: a run's decisions, a matrix of step ends.
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -14,10 +13,10 @@ namespace paceline::sim {
 namespace {
 
 std::string name_of(const std::string& file) {
-  const std::filesystem::path path(file);
   // A run is known by its folder.
-  const bool is_run = path.filename() == "decisions.jsonl" && path.has_parent_path();
-  return (is_run ? path.parent_path().filename() : path.stem()).string();
+  const std::string_view folder = folder_of(file);
+  const bool is_run = file.ends_with("/decisions.jsonl") && !folder.empty();
+  return std::string(is_run ? folder.substr(folder.rfind('/') + 1) : stem_of(file));
 }
 
 // What one worker did in a run.

@@ -7,7 +7,7 @@ import subprocess
 
 import tutorial
 
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "examples", "paceline", "tests/transcripts"]
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "bench", "cmake", "examples", "paceline", "tests/transcripts"]
 
 
 def copy_tree(folder):
