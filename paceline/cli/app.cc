@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -385,6 +386,10 @@ int run_program(int argc, char** argv, Laboratory laboratory) {
   laboratory.words.assign(argv + 1, argv + argc);
   try {
     return flushed(run(argc, argv, laboratory));
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "paceline: there is not enough memory; fewer --workers or --jobs take less\n");
+    return 5;
   } catch (const std::exception& error) {
     std::fprintf(stderr,
                  "paceline: this is a bug in Paceline: %s; please report it with the command line "

@@ -77,6 +77,7 @@ Json to_json(const Ranked& each) {
       {"reached", each.reached},
       {"seconds_to_target", if_reached(each.seconds)},
       {"spread", each.reached > 0 ? Json::array({each.seconds_low, each.seconds_high}) : Json()},
+      {"relative", each.relative > 0 ? Json(each.relative) : Json()},
       {"samples_to_target", if_reached(each.samples_to_target)},
       {"test_accuracy", each.test_accuracy},
       {"steps_per_second", each.steps_per_second},
@@ -134,8 +135,12 @@ int cmd_advise(const AdviseArgs& args, const Laboratory& laboratory) {
     print_json(json);
     return 0;
   }
-  print(cat("On ", advice->cluster, " take ", advice->ranking.front().policy, " (",
-            sim::to_string(advice->certainty), ").\n\n"));
+  if (advice->certainty == sim::Certainty::None) {
+    print(cat("On ", advice->cluster, " nothing reaches the target.\n\n"));
+  } else {
+    print(cat("On ", advice->cluster, " take ", advice->ranking.front().policy, " (",
+              sim::to_string(advice->certainty), ").\n\n"));
+  }
   print(wrapped(cat(advice->why, " ", advice->how_sure), 0));
   print(cat("\n", table_of(*advice)));
   if (!args.report.empty()) print(cat("\nreport: ", args.report, "\n"));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,11 +31,17 @@ using sim::PolicyOutcome;
 using sim::Spread;
 
 Status check_policies(const std::vector<std::string>& policies) {
+  std::set<std::string> known;
   for (const std::string& policy : policies) {
-    if (auto made = sync::make_policy(policy); !made) {
+    const auto made = sync::make_policy(policy);
+    if (!made) {
       Error error = made.error();
       error.where = "--compare";
       return fail(std::move(error));
+    }
+    if (!known.insert((*made)->spec()).second) {
+      return fail(Code::InvalidArgument, cat(policy, " is there twice"), "leave one of them out",
+                  "--compare");
     }
   }
   return {};

@@ -58,9 +58,9 @@ struct ReportArgs {
 
 // Of the laboratory's commands: a cluster, and what is simulated on it.
 struct LabArgs {
-  std::string cluster;        // a profile, a file, a run; empty: `workers` equal ones
-  std::uint32_t workers = 0;  // 0: those of the configuration, or kDefaultWorkers
-  ConfigArgs train;           // config empty: nothing is trained
+  std::string cluster;                   // a profile, a file, a run; empty: `workers` equal ones
+  std::optional<std::uint32_t> workers;  // null: the configuration's, or kDefaultWorkers
+  ConfigArgs train;                      // config empty: nothing is trained
   std::optional<std::uint64_t> steps;
   std::optional<double> seconds;
   std::uint64_t seed = 1;

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -88,16 +90,16 @@ sim::ClusterSpec cluster_of_config(const node::Config& config) {
 }
 
 Result<sim::ClusterSpec> load_cluster(const LabArgs& args, const node::Config* config) {
-  if (!args.cluster.empty() && args.workers != 0) {
+  if (!args.cluster.empty() && args.workers) {
     return fail(Code::InvalidArgument, "--cluster and --workers exclude each other",
                 "a cluster says how many workers it has", "--workers");
   }
-  if (args.workers > sim::kMostWorkers) {
-    return fail(Code::InvalidArgument, cat(args.workers, " workers are too many"),
-                cat("at most ", sim::kMostWorkers), "--workers");
+  if (args.workers && (*args.workers == 0 || *args.workers > sim::kMostWorkers)) {
+    return fail(Code::InvalidArgument, cat(*args.workers, " workers"),
+                cat("1 to ", sim::kMostWorkers), "--workers");
   }
   if (!args.cluster.empty()) return named_cluster(args.cluster);
-  if (args.workers != 0) return sim::equal_cluster(args.workers);
+  if (args.workers) return sim::equal_cluster(*args.workers);
   return config != nullptr ? cluster_of_config(*config) : sim::equal_cluster(kDefaultWorkers);
 }
 
@@ -219,14 +221,25 @@ sim::Machine make_machine(const LabArgs& args) {
   return {.run_all =
               [jobs](std::size_t count, const std::function<void(std::size_t)>& work) {
                 std::atomic<std::size_t> next{0};
+                std::mutex mutex;
+                std::exception_ptr failed;  // the first; memory may run out on any thread
                 const auto take = [&] {
-                  for (std::size_t i = next++; i < count; i = next++) work(i);
+                  try {
+                    for (std::size_t i = next++; i < count; i = next++) work(i);
+                  } catch (...) {
+                    next = count;
+                    const std::lock_guard lock(mutex);
+                    if (!failed) failed = std::current_exception();
+                  }
                 };
-                std::vector<std::jthread> threads;
-                for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) {
-                  threads.emplace_back(take);
+                {
+                  std::vector<std::jthread> threads;
+                  for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) {
+                    threads.emplace_back(take);
+                  }
+                  take();
                 }
-                take();
+                if (failed) std::rethrow_exception(failed);
               },
           .processor_seconds =
               [] {

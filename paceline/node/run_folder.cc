@@ -109,7 +109,14 @@ Result<RunFolder> make_run_folder(const Config& config, std::chrono::system_cloc
   return run;
 }
 
-Status write_file(const fs::path& path, std::string_view content) {
+Status write_file(const fs::path& name, std::string_view content) {
+  // A link stays one; a device or a pipe is not replaced by a file.
+  std::error_code unknown;
+  const fs::path there = fs::canonical(name, unknown);
+  const fs::path path = unknown ? name : there;
+  if (!unknown && !fs::is_regular_file(path, unknown)) {
+    return refused(path, "this is there, and no file", "name another");
+  }
   const fs::path fresh = path.string() + ".new";
   const auto failed = [&](std::string_view what) {
     const std::string why = std::strerror(errno);

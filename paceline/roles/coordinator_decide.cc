@@ -44,7 +44,7 @@ void Coordinator::feed(std::variant<sync::Joined, sync::Pushed, sync::Left> what
   feeding_ = false;
 }
 
-// The gap of algorithms.md A.1: right after a push is counted, to the slowest that is in.
+// The gap that SSP bounds: right after a push is counted, to the slowest that is in.
 void Coordinator::note_clock(const sync::Event& event) {
   if (const auto* joined = std::get_if<sync::Joined>(&event.what)) {
     Step& clock = workers_[joined->worker.value].clock;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "paceline/base/text.h"
@@ -168,7 +169,8 @@ std::string first_sentence(const Advice& advice, const Ranked& other) {
   std::string text =
       cat(best.policy, " reaches ", fixed(advice.target, 3), " in ", seconds_text(best.seconds));
   if (other.reached > 0) {
-    text += cat(", ", other.policy, " in ", fixed(other.relative, 2), " times that");
+    text += cat("; on the same seeds ", other.policy, " takes ", fixed(other.relative, 2),
+                " times as long");
   } else {
     text += cat(", ", other.policy, " never");
   }
@@ -242,7 +244,8 @@ void judge(Advice& advice, const Outcomes& outcomes) {
   }
   const Ranked& second = advice.ranking[1];
   if (second.reached == 0) {
-    advice.certainty = best.reached == best.seeds ? Certainty::Sure : Certainty::Likely;
+    const bool always = best.seeds > 1 && best.reached == best.seeds;
+    advice.certainty = always ? Certainty::Sure : Certainty::Likely;
     advice.how_sure = cat("The second, ", second.policy, ", does not reach the target at all.");
     return;
   }
@@ -251,9 +254,10 @@ void judge(Advice& advice, const Outcomes& outcomes) {
   const std::uint64_t won =
       wins(outcomes.at(best.policy), outcomes.at(second.policy), advice.target);
   const bool differs = seeds > 1 && advice.lead >= kAlike;
-  advice.certainty = differs && best.seconds_high < second.seconds_low ? Certainty::Sure
-                     : differs && 5 * won >= 4 * seeds                 ? Certainty::Likely
-                                                                       : Certainty::Open;
+  const bool is_apart = best.reached == best.seeds && best.seconds_high < second.seconds_low;
+  advice.certainty = differs && is_apart               ? Certainty::Sure
+                     : differs && 5 * won >= 4 * seeds ? Certainty::Likely
+                                                       : Certainty::Open;
   const std::string rivalry =
       second.reached * best.seeds < best.reached * second.seeds
           ? cat("reaches the target in ", second.reached, " of ", second.seeds,
@@ -297,9 +301,17 @@ std::optional<roles::EvaluationStats> first_at(const Outcome& outcome, double ac
 Result<Advice> advise(const Experiment& experiment, const Machine& machine) {
   Advice advice{.cluster = experiment.cluster.name};
   Outcomes outcomes;
-  const std::size_t count = experiment.candidates.size();
+  // One spelt in two ways would be tried twice with each seed.
+  std::vector<Candidate> candidates;
+  std::set<std::string> known;
+  for (const Candidate& candidate : experiment.candidates) {
+    auto spelling = spelling_of(candidate);
+    if (!spelling) return fail(spelling.error());
+    if (known.insert(*spelling).second) candidates.push_back(candidate);
+  }
+  const std::size_t count = candidates.size();
   const std::uint64_t seeds = experiment.seeds;
-  if (auto ok = run_round(experiment, machine, experiment.candidates, 0, 1, outcomes); !ok) {
+  if (auto ok = run_round(experiment, machine, candidates, 0, 1, outcomes); !ok) {
     return fail(ok.error());
   }
   advice.target_is_ours = !experiment.training->run.target_accuracy;

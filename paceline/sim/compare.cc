@@ -44,13 +44,6 @@ class TimelineObserver final : public Observer {
   std::vector<std::optional<Time>> since_;  // [workers]; null: not released yet
 };
 
-Result<std::string> spelling_of(const Candidate& candidate) {
-  if (candidate.make) return candidate.policy;
-  const auto policy = sync::make_policy(candidate.policy);
-  if (!policy) return fail(policy.error());
-  return (*policy)->spec();
-}
-
 // One run of the experiment.
 class Job {
  public:
@@ -180,6 +173,13 @@ class Job {
 };
 
 }  // namespace
+
+Result<std::string> spelling_of(const Candidate& candidate) {
+  if (candidate.make) return candidate.policy;
+  const auto policy = sync::make_policy(candidate.policy);
+  if (!policy) return fail(policy.error());
+  return (*policy)->spec();
+}
 
 Result<Comparison> compare(const Experiment& experiment, const Machine& machine) {
   Comparison comparison{.cluster = experiment.cluster.name,

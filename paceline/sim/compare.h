@@ -63,7 +63,7 @@ struct Outcome {
   std::uint64_t events = 0;         // messages and timers
   double compute_seconds = 0;       // on this machine's processor
   std::optional<double> seconds_to_target;
-  std::optional<double> test_accuracy;  // of the last version; null: nothing was trained
+  std::optional<double> test_accuracy;  // of the last evaluation; null: there was none
   std::vector<roles::EvaluationStats> evaluations;
   std::string decisions_sha256;  // of the first seed; empty for the others
 };
@@ -103,6 +103,9 @@ struct Candidate {
   // One's own; null: the registry's.
   std::function<std::unique_ptr<sync::SyncPolicy>()> make;
 };
+
+// In full: "elastic_bsp:15" of "elastic_bsp".
+Result<std::string> spelling_of(const Candidate& candidate);
 
 struct Experiment {
   ClusterSpec cluster;

@@ -50,7 +50,8 @@ Comparison compared(const Experiment& experiment) {
   return std::move(*comparison);
 }
 
-// ---- algorithms.md C.7, first row: 5,996 / 6,005 / 9,531 / 9,384 in 3,000 s, idle 1.5 % ----
+// ---- four unequal workers, as an earlier study has them: 5,996 / 6,005 / 9,531 / 9,384 in 3,000
+// s, idle 1.5 % ----
 
 TEST(Compare, UnevenWorkersMakeThePushesOfTheDossier) {
   Experiment experiment = plain({"bsp", "ssp:3", "asp", "elastic_bsp:15"});

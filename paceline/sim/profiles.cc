@@ -20,7 +20,7 @@ ClusterSpec equal() {
 }
 
 ClusterSpec heavy_tail() {
-  // alpha 2: mean 1 s, no variance; the longest of 1,000 steps is about 16 s.
+  // alpha 2: mean 1 s, infinite variance; the longest of 1,000 steps is about 16 s.
   return {.name = "heavy_tail",
           .doc = "Eight alike whose steps have a Pareto tail: mean 1 s, at least 0.5 s.",
           .workers = std::vector<WorkerSpec>(

@@ -4,6 +4,7 @@ import collections
 import hashlib
 import html.parser
 import json
+import os
 import xml.dom.minidom
 
 import pytest
@@ -186,6 +187,9 @@ def test_training_gives_accuracy(paceline, tmp_path):
     (["--cluster", "uneven5"], "--cluster"),
     (["--cluster", "uneven4", "--workers", "3"], "--workers"),
     (["--workers", "2", "--seeds", "0"], "--seeds"),
+    (["--workers", "0"], "--workers"),
+    (["--workers", "1000001"], "--workers"),
+    (["--workers", "2", "--compare", "elastic_bsp,bsp,elastic_bsp:15"], "--compare"),
     (["--workers", "2", "--steps", "0"], "--steps"),
     (["--workers", "2", "--seconds", "-1"], "--seconds"),
     (["--workers", "2", "--seconds", "nan"], "--seconds"),
@@ -244,6 +248,30 @@ def test_advice_has_a_report(paceline, refused, tmp_path):
     assert sorted(order, key=page.words.index) == order
     assert "seeds" in page.words and any(w.startswith(order[0] + " reaches 50.0 %") for w in page.words)
     refused(5, *words, "--report", "no/such/folder/r.html")
+
+
+def test_advice_tries_what_is_spelt_twice_once(paceline, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    out = paceline("advise", "--train", "c.toml", "--seeds", 2, "--compare",
+                   "elastic_bsp,elastic_bsp:15,bsp", "--json").json
+    assert [ranked["seeds"] for ranked in out["ranking"]] == [2, 2]
+    assert {ranked["relative"] for ranked in out["ranking"]} >= {1}
+
+
+def test_one_seed_makes_nothing_sure(paceline, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    out = paceline("advise", "--train", "c.toml", "--seeds", 1, "--compare", "bsp,asp", "--json").json
+    assert out["certainty"] in {"open", "likely"}
+
+
+def test_a_report_replaces_neither_links_nor_devices(paceline, refused, tmp_path):
+    (tmp_path / "old.html").write_text("old")
+    (tmp_path / "link.html").symlink_to("old.html")
+    paceline("sim", "--workers", 2, "--steps", 5, "--report", "link.html")
+    assert (tmp_path / "link.html").is_symlink() and "<svg" in (tmp_path / "old.html").read_text()
+    os.mkfifo(tmp_path / "pipe")
+    refused(5, "sim", "--workers", 2, "--steps", 5, "--report", "pipe")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_advice_refuses_a_target_that_is_none(refused):
